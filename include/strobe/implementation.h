@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "strobe/export.h"
+#include "strobe/problem.h"
+#include "strobe/tensor.h"
+
+namespace strobe {
+
+/// The operands of one call. Dense tensors are [batch, seqlen, heads, dim], variable-length ones
+/// [total, heads, dim]; inputs are never written. What the problem does not use stays not given.
+struct Tensors {
+  TensorView q{}, k{}, v{};
+  TensorView out{};    ///< output of forward, input of backward
+  TensorView lse{};    ///< fp32 [batch, heads, seqlen_q] or [heads, total_q]; optional in forward
+  TensorView bias{};   ///< [batch|1, heads|1, seqlen_q|1, seqlen_k]
+  TensorView sinks{};  ///< fp32 [heads]
+  TensorView alibi_slopes{};  ///< fp32 [heads] or [batch, heads]
+  TensorView cu_seqlens_q{};  ///< int32 [batch + 1], variable length only
+  TensorView cu_seqlens_k{};
+
+  TensorView dout{};  ///< backward: input
+  TensorView dq{}, dk{}, dv{};
+  TensorView dbias{};   ///< optional, shaped as bias
+  TensorView dsinks{};  ///< optional, fp32 [heads]
+};
+
+/// Throws InvalidArgument naming the tensor if the operands do not fit the problem: shape, dtype,
+/// device, null or missing data, strides, overlapping outputs, sequence offsets out of order.
+STROBE_API void validate(const Problem& problem, const Tensors& tensors, Device::Kind device);
+
+/// Yes, or the list of what is missing.
+struct Support {
+  std::vector<std::string> missing{};
+
+  explicit operator bool() const { return missing.empty(); }
+};
+
+/// How a kernel will do it, in words: tile sizes, ISA, threads. Printed and recorded.
+using TuningRecord = std::vector<std::pair<std::string, std::string>>;
+
+struct PlanOptions {
+  int threads = 0;  ///< CPU threads; 0 takes STROBE_THREADS or every core available
+};
+
+/// What `plan` decided for one problem; reusable, also from several threads at once as long as
+/// each call has its own workspace.
+struct Plan {
+  Problem problem{};
+  TuningRecord tuning{};
+  std::size_t workspace_bytes = 0;
+  std::shared_ptr<const void> state{};  ///< the implementation's own
+};
+
+/// A CUDA stream handle, null for the CPU and the default stream.
+using Stream = void*;
+
+/// One way to compute attention: a kernel of ours, the oracle, a vendor's library.
+class STROBE_API Implementation {
+ public:
+  Implementation() = default;
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+  virtual ~Implementation();
+
+  virtual std::string_view name() const = 0;
+  virtual std::string_view summary() const = 0;
+  virtual Device::Kind device() const = 0;
+
+  /// What keeps this implementation from the problem on this machine; empty if nothing does.
+  virtual Support supports(const Problem& problem) const = 0;
+
+  /// Throws InvalidArgument for a wrong problem and Unsupported with the list of what is missing.
+  Plan plan(const Problem& problem, const PlanOptions& options = {}) const;
+
+  /// Computes. Allocates nothing: `workspace` holds at least plan.workspace_bytes, aligned to 64.
+  /// On the CPU it returns when done; on a GPU it is ordered on the stream.
+  void run(const Plan& plan, const Tensors& tensors, void* workspace, std::size_t workspace_bytes,
+           Stream stream = nullptr) const;
+
+ protected:
+  virtual Plan make_plan(const Problem& problem, const PlanOptions& options) const = 0;
+  virtual void execute(const Plan& plan, const Tensors& tensors, void* workspace,
+                       Stream stream) const = 0;
+};
+
+}  // namespace strobe

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strobe/export.h"
+
+namespace strobe {
+
+/// This machine as the CPU backend sees it.
+struct Machine {
+  std::string architecture{};       ///< "x86_64", "aarch64"
+  std::string cpu{};                ///< the vendor's name for it
+  int cores = 1;                    ///< available to this process
+  std::int64_t memory_bytes = 0;    ///< physical memory
+  std::vector<std::string> isas{};  ///< CPU kernels this machine can run, best first
+  std::string isa{};                ///< the one in use: the best, or STROBE_CPU_ISA
+};
+
+STROBE_API Machine machine();
+
+/// fp32 FLOP/s of the active ISA's fused multiply-add with operands in registers: the roof that
+/// CPU results are held against. Takes about 50 ms.
+STROBE_API double measure_fma_rate(int threads);
+
+/// "0.1.0"
+STROBE_API const char* version();
+
+}  // namespace strobe

@@ -1,0 +1,36 @@
+#include "strobe/implementation.h"
+
+#include "core/text.h"
+#include "strobe/error.h"
+
+namespace strobe {
+
+Implementation::~Implementation() = default;
+
+Plan Implementation::plan(const Problem& problem, const PlanOptions& options) const {
+  problem.validate();
+  if (auto support = supports(problem); !support) {
+    throw Unsupported(std::string(name()), std::move(support.missing));
+  }
+  if (options.threads < 0) {
+    throw InvalidArgument("threads",
+                          concat("is ", options.threads, ", allowed is 0 (all) or more"));
+  }
+  return make_plan(problem, options);
+}
+
+void Implementation::run(const Plan& plan, const Tensors& tensors, void* workspace,
+                         std::size_t workspace_bytes, Stream stream) const {
+  validate(plan.problem, tensors, device());
+  if (workspace_bytes < plan.workspace_bytes) {
+    throw InvalidArgument("workspace", concat("has ", workspace_bytes, " bytes, the plan needs ",
+                                              plan.workspace_bytes));
+  }
+  if (plan.workspace_bytes > 0 &&
+      (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % 64 != 0)) {
+    throw InvalidArgument("workspace", "must be memory aligned to 64 bytes");
+  }
+  execute(plan, tensors, workspace, stream);
+}
+
+}  // namespace strobe

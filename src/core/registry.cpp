@@ -1,0 +1,66 @@
+#include "strobe/registry.h"
+
+#include "core/builtin.h"
+#include "core/text.h"
+#include "strobe/error.h"
+#include "strobe/machine.h"
+
+namespace strobe {
+
+const char* version() {
+  return STROBE_VERSION;
+}
+
+Registry& Registry::instance() {
+  static Registry& registry = []() -> Registry& {
+    static Registry built_in;
+    register_builtin_implementations(built_in);
+    return built_in;
+  }();
+  return registry;
+}
+
+void Registry::add(std::unique_ptr<Implementation> implementation) {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& known : implementations_) {
+    if (known->name() == implementation->name()) {
+      throw InvalidArgument("implementation",
+                            concat("'", known->name(), "' is registered already"));
+    }
+  }
+  implementations_.push_back(std::move(implementation));
+}
+
+std::vector<const Implementation*> Registry::all() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<const Implementation*> result;
+  result.reserve(implementations_.size());
+  for (const auto& implementation : implementations_) result.push_back(implementation.get());
+  return result;
+}
+
+const Implementation& Registry::find(std::string_view name) const {
+  std::vector<std::string_view> names;
+  for (const auto* implementation : all()) {
+    if (implementation->name() == name) return *implementation;
+    names.push_back(implementation->name());
+  }
+  throw InvalidArgument("implementation",
+                        concat("'", name, "' is not known; there are ", joined(names, ", ")));
+}
+
+const Implementation& Registry::best(const Problem& problem, Device::Kind device) const {
+  problem.validate();
+  std::vector<std::string> missing;
+  for (const auto* implementation : all()) {
+    if (implementation->device() != device) continue;
+    const Support support = implementation->supports(problem);
+    if (support) return *implementation;
+    missing.push_back(concat(implementation->name(), " lacks ", joined(support.missing, ", ")));
+  }
+  if (missing.empty())
+    missing.push_back(concat("this build has none for ", to_string({.kind = device})));
+  throw Unsupported("every implementation", std::move(missing));
+}
+
+}  // namespace strobe

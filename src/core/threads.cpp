@@ -1,0 +1,141 @@
+#include "core/threads.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <charconv>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "strobe/error.h"
+
+namespace strobe {
+namespace {
+
+thread_local bool inside_parallel_for = false;
+
+/// What one parallel_for hands to its helpers.
+struct Job {
+  ItemBody body;
+  std::int64_t items;
+  int helpers;  // how many pool threads take part
+  std::atomic<std::int64_t> next_item{0};
+  std::atomic<int> next_thread{1};  // 0 is the caller
+  std::exception_ptr error{};
+  std::mutex error_mutex{};
+
+  void work(int thread) {
+    inside_parallel_for = true;
+    try {
+      for (std::int64_t item; (item = next_item.fetch_add(1, std::memory_order_relaxed)) < items;) {
+        body(item, thread);
+      }
+    } catch (...) {
+      next_item.store(items, std::memory_order_relaxed);
+      const std::scoped_lock lock(error_mutex);
+      if (!error) error = std::current_exception();
+    }
+    inside_parallel_for = false;
+  }
+};
+
+/// Threads that live as long as the process and sleep between jobs. It grows to what is asked.
+class Pool {
+ public:
+  ~Pool() {
+    {
+      const std::scoped_lock lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    for (auto& thread : threads_) thread.join();
+  }
+
+  void run(Job& job) {
+    const std::scoped_lock one_job_at_a_time(jobs_);
+    {
+      const std::scoped_lock lock(mutex_);
+      while (static_cast<int>(threads_.size()) < job.helpers)
+        threads_.emplace_back([this] { serve(); });
+      job_ = &job;
+      unclaimed_ = unfinished_ = job.helpers;
+    }
+    wake_.notify_all();
+    job.work(0);
+    std::unique_lock lock(mutex_);
+    unfinished_ -= unclaimed_;  // whoever has not woken by now is not needed
+    unclaimed_ = 0;
+    done_.wait(lock, [this] { return unfinished_ == 0; });
+    job_ = nullptr;
+  }
+
+ private:
+  void serve() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [this] { return stopping_ || unclaimed_ > 0; });
+      if (stopping_) return;
+      --unclaimed_;
+      Job& job = *job_;
+      lock.unlock();
+      job.work(job.next_thread.fetch_add(1, std::memory_order_relaxed));
+      lock.lock();
+      if (--unfinished_ == 0) done_.notify_one();
+    }
+  }
+
+  std::mutex jobs_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable done_;
+  std::vector<std::thread> threads_;
+  Job* job_ = nullptr;
+  int unclaimed_ = 0;
+  int unfinished_ = 0;
+  bool stopping_ = false;
+};
+
+Pool& pool() {
+  static Pool instance;
+  return instance;
+}
+
+int available_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+int default_threads() {
+  const char* value = std::getenv("STROBE_THREADS");
+  if (value == nullptr || *value == '\0') return available_cores();
+  const std::string_view text(value);
+  int threads = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (error != std::errc() || stop != text.data() + text.size() || threads < 1) {
+    throw InvalidArgument("STROBE_THREADS",
+                          "is '" + std::string(text) + "', allowed is a positive number");
+  }
+  return threads;
+}
+
+void parallel_for(std::int64_t items, int threads, ItemBody body) {
+  const auto helpers = static_cast<int>(std::min<std::int64_t>(threads, items)) - 1;
+  if (helpers <= 0 || inside_parallel_for) {
+    for (std::int64_t item = 0; item < items; ++item) body(item, 0);
+    return;
+  }
+  Job job{.body = body, .items = items, .helpers = helpers};
+  pool().run(job);
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+}  // namespace strobe

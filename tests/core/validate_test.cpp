@@ -1,0 +1,135 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "strobe/attention.h"
+#include "strobe/error.h"
+#include "strobe/registry.h"
+#include "support/tensors.h"
+
+namespace strobe {
+namespace {
+
+/// Spoils the operands of a valid call and expects the named tensor to be blamed.
+void expect_blamed(const Problem& problem, const char* field,
+                   const std::function<void(Tensors&)>& spoil) {
+  test::Operands operands = test::make_operands(problem, 1);
+  Tensors tensors = operands.views();
+  ASSERT_NO_THROW(validate(problem, tensors, Device::Kind::cpu)) << problem.text();
+  spoil(tensors);
+  try {
+    validate(problem, tensors, Device::Kind::cpu);
+    ADD_FAILURE() << field << " was accepted";
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(error.field(), field) << error.what();
+  }
+}
+
+const char* const kForward = "b2 sq4 sk6 h2 hk1 d8 fp32 sinks alibi bias:bhqk";
+const char* const kBackward = "b2 sq4 sk6 h2 hk1 d8 fp32 sinks bias:bhqk bwd";
+const char* const kVarlen = "lq4,0,3 lk5,2,1 h2 d8 fp32 bwd";
+
+TEST(ValidateTensors, WrongForwardOperands) {
+  const Problem problem = Problem::parse(kForward);
+  expect_blamed(problem, "q", [](Tensors& t) { t.q.data = nullptr; });
+  expect_blamed(problem, "q", [](Tensors& t) { t.q.shape[1] = 5; });
+  expect_blamed(problem, "k", [](Tensors& t) { t.k.dtype = DType::bf16; });
+  expect_blamed(problem, "k", [](Tensors& t) { t.k.rank = 3; });
+  expect_blamed(problem, "v", [](Tensors& t) { t.v.strides[3] = 2; });
+  expect_blamed(problem, "v", [](Tensors& t) { t.v.device.kind = Device::Kind::cuda; });
+  expect_blamed(problem, "v", [](Tensors& t) { t.v.data = static_cast<char*>(t.v.data) + 1; });
+  expect_blamed(problem, "v", [](Tensors& t) { t.v.strides[0] = std::int64_t{1} << 62; });
+  expect_blamed(problem, "out", [](Tensors& t) { t.out = {}; });
+  expect_blamed(problem, "out", [](Tensors& t) { t.out.data = t.q.data; });
+  expect_blamed(problem, "out", [](Tensors& t) { t.out.strides[0] = 0; });
+  expect_blamed(problem, "lse", [](Tensors& t) { t.lse.shape[2] = 3; });
+  expect_blamed(problem, "lse", [](Tensors& t) { t.lse.strides[1] = 3; });
+  expect_blamed(problem, "out", [](Tensors& t) { t.lse.data = t.out.data; });
+  expect_blamed(problem, "bias", [](Tensors& t) { t.bias = {}; });
+  expect_blamed(problem, "sinks", [](Tensors& t) { t.sinks.shape[0] = 3; });
+  expect_blamed(problem, "alibi_slopes", [](Tensors& t) { t.alibi_slopes.dtype = DType::bf16; });
+}
+
+TEST(ValidateTensors, WrongBackwardOperands) {
+  const Problem problem = Problem::parse(kBackward);
+  expect_blamed(problem, "lse", [](Tensors& t) { t.lse = {}; });
+  expect_blamed(problem, "dout", [](Tensors& t) { t.dout = {}; });
+  expect_blamed(problem, "dq", [](Tensors& t) { t.dq.data = t.dk.data; });
+  expect_blamed(problem, "dv", [](Tensors& t) { t.dv.strides[1] = 0; });
+  expect_blamed(problem, "dbias", [](Tensors& t) { t.dbias.shape[0] = 1; });
+  expect_blamed(problem, "dsinks", [](Tensors& t) { t.dsinks.data = t.sinks.data; });
+  expect_blamed(Problem::parse("s4 d8 fp32 bwd"), "dbias", [](Tensors& t) { t.dbias = t.dout; });
+}
+
+TEST(ValidateTensors, WrongSequenceOffsets) {
+  const Problem problem = Problem::parse(kVarlen);
+  const auto offset = [](TensorView& view, int index, std::int32_t value) {
+    static_cast<std::int32_t*>(view.data)[index] = value;
+  };
+  expect_blamed(problem, "cu_seqlens_q", [&](Tensors& t) { offset(t.cu_seqlens_q, 0, 1); });
+  expect_blamed(problem, "cu_seqlens_q", [&](Tensors& t) { offset(t.cu_seqlens_q, 1, 8); });
+  expect_blamed(problem, "cu_seqlens_q", [&](Tensors& t) { offset(t.cu_seqlens_q, 3, 8); });
+  expect_blamed(problem, "cu_seqlens_k", [&](Tensors& t) { offset(t.cu_seqlens_k, 2, 3); });
+  expect_blamed(problem, "cu_seqlens_k", [&](Tensors& t) { offset(t.cu_seqlens_k, 2, -3); });
+  expect_blamed(problem, "cu_seqlens_k", [](Tensors& t) { t.cu_seqlens_k = {}; });
+  expect_blamed(problem, "q", [](Tensors& t) { t.q.shape[0] = 8; });
+}
+
+TEST(ValidateTensors, ShorterLengthsWithinTheTotalsAreFine) {
+  const Problem problem = Problem::parse(kVarlen);
+  test::Operands operands = test::make_operands(problem, 1);
+  Tensors tensors = operands.views();
+  static_cast<std::int32_t*>(tensors.cu_seqlens_q.data)[3] = 5;
+  EXPECT_NO_THROW(validate(problem, tensors, Device::Kind::cpu));
+}
+
+TEST(Implementation, PlanAndRunCheckTheirArguments) {
+  const Implementation& flash = Registry::instance().find("flash");
+  EXPECT_THROW(flash.plan({.seqlen_q = -1}), InvalidArgument);
+  EXPECT_THROW(flash.plan({.seqlen_q = 1, .dtype = DType::int8}), Unsupported);
+  EXPECT_THROW(flash.plan({.seqlen_q = 1}, {.threads = -1}), InvalidArgument);
+  const Problem problem = Problem::parse("s4 d8 fp32");
+  test::Operands operands = test::make_operands(problem, 1);
+  const Plan plan = flash.plan(problem);
+  std::vector<std::byte> memory(plan.workspace_bytes + 128);
+  auto* aligned = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64);
+  EXPECT_THROW(flash.run(plan, operands.views(), aligned, plan.workspace_bytes - 1),
+               InvalidArgument);
+  EXPECT_THROW(flash.run(plan, operands.views(), aligned + 1, plan.workspace_bytes),
+               InvalidArgument);
+  EXPECT_THROW(flash.run(plan, operands.views(), nullptr, plan.workspace_bytes), InvalidArgument);
+  EXPECT_NO_THROW(flash.run(plan, operands.views(), aligned, plan.workspace_bytes));
+}
+
+TEST(Registry, FindsAndRefuses) {
+  const Registry& registry = Registry::instance();
+  EXPECT_EQ(registry.best(Problem::parse("s4")).name(), "flash");
+  EXPECT_EQ(registry.all().front()->name(), "flash");
+  try {
+    registry.find("flush");
+    ADD_FAILURE();
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("flash, standard, oracle"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(registry.best(Problem::parse("s4 int8")), Unsupported);
+  EXPECT_THROW(registry.best(Problem::parse("s4"), Device::Kind::cuda), Unsupported);
+}
+
+TEST(Attention, PlansOnceAndServesMany) {
+  const Problem problem = Problem::parse("b2 s9 h2 d8 fp32 causal");
+  Attention attention(problem);
+  Attention by_name(problem, {.implementation = "standard"});
+  EXPECT_EQ(attention.implementation().name(), "flash");
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    test::Operands a = test::make_operands(problem, seed);
+    test::Operands b = test::make_operands(problem, seed);
+    attention(a.views());
+    by_name(b.views());
+    for (std::int64_t i = 0; i < a.out.size(); ++i) EXPECT_NEAR(a.out[i], b.out[i], 1e-5);
+  }
+  EXPECT_THROW(Attention(problem, {.implementation = "none"}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace strobe
