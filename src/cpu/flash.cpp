@@ -1,0 +1,204 @@
+#include "cpu/flash.h"
+
+#include <memory>
+
+#include "core/text.h"
+#include "core/threads.h"
+#include "cpu/isa.h"
+#include "strobe/dropout.h"
+#include "strobe/error.h"
+#include "strobe/registry.h"
+
+namespace strobe::cpu {
+namespace {
+
+constexpr std::int64_t kAlignment = 64;
+
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+class Flash final : public Implementation {
+ public:
+  std::string_view name() const override { return "flash"; }
+  std::string_view summary() const override {
+    return "flash attention on the CPU: tiled, online softmax, memory linear in the length";
+  }
+  Device::Kind device() const override { return Device::Kind::cpu; }
+
+  Support supports(const Problem& problem) const override {
+    Support support;
+    if (problem.dtype != DType::fp32 && problem.dtype != DType::fp16 &&
+        problem.dtype != DType::bf16) {
+      support.missing.push_back(
+          concat("dtype ", name_of(problem.dtype), " (has fp32, fp16, bf16)"));
+    }
+    return support;
+  }
+
+ protected:
+  Plan make_plan(const Problem& problem, const PlanOptions& options) const override {
+    FlashPlan flash;
+    flash.kernels = &active_isa();
+    flash.threads = options.threads > 0 ? options.threads : default_threads();
+    flash.scratch_bytes = aligned(
+        static_cast<std::int64_t>(flash.kernels->scratch_bytes(problem.dim, problem.value_dim())));
+    std::int64_t bytes = flash.scratch_bytes * flash.threads;
+    if (problem.pass == Pass::backward) {
+      flash.statistics_offset = bytes;
+      bytes +=
+          aligned(2 * problem.heads * problem.total_q() * static_cast<std::int64_t>(sizeof(float)));
+      flash.bias_offset = bytes;
+      if (problem.bias) {
+        bytes += flash.threads * kQueryBlock * kKeyBlock * static_cast<std::int64_t>(sizeof(float));
+      }
+    }
+    return {.problem = problem,
+            .tuning = {{"isa", flash.kernels->name},
+                       {"threads", std::to_string(flash.threads)},
+                       {"query_block", std::to_string(kQueryBlock)},
+                       {"key_block", std::to_string(kKeyBlock)}},
+            .workspace_bytes = static_cast<std::size_t>(bytes),
+            .state = std::make_shared<FlashPlan>(flash)};
+  }
+
+  void execute(const Plan& plan, const Tensors& tensors, void* workspace, Stream) const override {
+    const FlashCall call(plan, tensors, workspace);
+    if (plan.problem.pass == Pass::forward)
+      forward(call);
+    else
+      backward(call);
+  }
+};
+
+}  // namespace
+
+FlashCall::FlashCall(const Plan& plan, const Tensors& tensors, void* workspace)
+    : problem_(plan.problem),
+      tensors_(tensors),
+      flash_(*static_cast<const FlashPlan*>(plan.state.get())),
+      workspace_(static_cast<std::byte*>(workspace)) {}
+
+void* FlashCall::scratch(int thread) const {
+  return workspace_ + thread * flash_.scratch_bytes;
+}
+
+float* FlashCall::bias_sums(int thread) const {
+  return reinterpret_cast<float*>(workspace_ + flash_.bias_offset) +
+         thread * kQueryBlock * kKeyBlock;
+}
+
+namespace {
+
+std::int64_t offset_of(const TensorView& offsets, std::int64_t sequence) {
+  return static_cast<const std::int32_t*>(offsets.data)[sequence];
+}
+
+}  // namespace
+
+std::int64_t FlashCall::length_q(std::int64_t sequence) const {
+  if (!problem_.varlen()) return problem_.seqlen_q;
+  return offset_of(tensors_.cu_seqlens_q, sequence + 1) -
+         offset_of(tensors_.cu_seqlens_q, sequence);
+}
+
+std::int64_t FlashCall::length_k(std::int64_t sequence) const {
+  if (!problem_.varlen()) return problem_.keys();
+  return offset_of(tensors_.cu_seqlens_k, sequence + 1) -
+         offset_of(tensors_.cu_seqlens_k, sequence);
+}
+
+/// One head's rows of a [batch, seqlen, heads, dim] or [total, heads, dim] tensor.
+Rows FlashCall::rows(const TensorView& view, std::int64_t sequence, std::int64_t head,
+                     const TensorView& offsets) const {
+  if (!view.given()) return {};
+  const int row_axis = problem_.varlen() ? 0 : 1;
+  const std::int64_t first = problem_.varlen() ? offset_of(offsets, sequence) * view.strides[0]
+                                               : sequence * view.strides[0];
+  const std::int64_t element = first + head * view.strides[row_axis + 1];
+  return {
+      static_cast<std::byte*>(view.data) + element * static_cast<std::int64_t>(size_of(view.dtype)),
+      view.strides[row_axis]};
+}
+
+Rows FlashCall::bias_rows(std::int64_t sequence, std::int64_t head) const {
+  const TensorView& bias = tensors_.bias;
+  const std::int64_t element = (problem_.bias->per_batch ? sequence * bias.strides[0] : 0) +
+                               (problem_.bias->per_head ? head * bias.strides[1] : 0);
+  return {
+      static_cast<std::byte*>(bias.data) + element * static_cast<std::int64_t>(size_of(bias.dtype)),
+      problem_.bias->per_query ? bias.strides[2] : 0};
+}
+
+/// One head's rows of a [batch, heads, seqlen_q] or [heads, total_q] statistic.
+float* FlashCall::statistic(float* base, std::int64_t sequence, std::int64_t head,
+                            std::int64_t sequence_stride, std::int64_t head_stride) const {
+  if (base == nullptr) return nullptr;
+  const std::int64_t first =
+      problem_.varlen() ? offset_of(tensors_.cu_seqlens_q, sequence) : sequence * sequence_stride;
+  return base + first + head * head_stride;
+}
+
+HeadTask FlashCall::task(std::int64_t sequence, std::int64_t head) const {
+  const bool varlen = problem_.varlen();
+  const std::int64_t key_head = head / problem_.group();
+  const Window window = problem_.effective_window();
+  HeadTask task;
+  task.dtype = problem_.dtype;
+  task.q = rows(tensors_.q, sequence, head, tensors_.cu_seqlens_q);
+  task.k = rows(tensors_.k, sequence, key_head, tensors_.cu_seqlens_k);
+  task.v = rows(tensors_.v, sequence, key_head, tensors_.cu_seqlens_k);
+  task.out = rows(tensors_.out, sequence, head, tensors_.cu_seqlens_q);
+  task.lse = statistic(static_cast<float*>(tensors_.lse.data), sequence, head,
+                       tensors_.lse.strides[0], tensors_.lse.strides[varlen ? 0 : 1]);
+  task.len_q = length_q(sequence);
+  task.len_k = length_k(sequence);
+  task.dim = problem_.dim;
+  task.dim_v = problem_.value_dim();
+  task.scale = static_cast<float>(problem_.softmax_scale());
+  task.window_left = window.left;
+  task.window_right = window.right;
+  task.softcap = static_cast<float>(problem_.softcap);
+  if (problem_.alibi) {
+    const TensorView& slopes = tensors_.alibi_slopes;
+    task.has_alibi = true;
+    task.alibi_slope = static_cast<const float*>(
+        slopes.data)[slopes.rank == 2 ? sequence * slopes.strides[0] + head * slopes.strides[1]
+                                      : head * slopes.strides[0]];
+  }
+  if (problem_.sinks) {
+    task.has_sink = true;
+    task.sink = static_cast<const float*>(tensors_.sinks.data)[head * tensors_.sinks.strides[0]];
+  }
+  if (problem_.bias) {
+    task.bias = bias_rows(sequence, head);
+    task.bias_per_query = problem_.bias->per_query;
+  }
+  if (problem_.dropout > 0) {
+    task.has_dropout = true;
+    task.dropout_threshold = dropout_threshold(problem_.dropout);
+    task.dropout_scale = static_cast<float>(1.0 / (1.0 - problem_.dropout));
+    task.seed[0] = static_cast<std::uint32_t>(problem_.dropout_seed);
+    task.seed[1] = static_cast<std::uint32_t>(problem_.dropout_seed >> 32);
+    task.head = static_cast<std::uint32_t>(head);
+    task.sequence = static_cast<std::uint32_t>(sequence);
+  }
+  if (problem_.pass == Pass::backward) {
+    // Statistics lie dense: [batch, heads, seqlen_q], or [heads, total_q] with variable lengths.
+    const std::int64_t rows_q = varlen ? problem_.total_q() : problem_.seqlen_q;
+    auto* statistics = reinterpret_cast<float*>(workspace_ + flash_.statistics_offset);
+    task.delta = statistic(statistics, sequence, head, problem_.heads * rows_q, rows_q);
+    task.correction = task.delta + problem_.heads * problem_.total_q();
+    task.dout = rows(tensors_.dout, sequence, head, tensors_.cu_seqlens_q);
+    task.dq = rows(tensors_.dq, sequence, head, tensors_.cu_seqlens_q);
+    task.dk = rows(tensors_.dk, sequence, key_head, tensors_.cu_seqlens_k);
+    task.dv = rows(tensors_.dv, sequence, key_head, tensors_.cu_seqlens_k);
+  }
+  return task;
+}
+
+void register_implementations(Registry& registry) {
+  registry.add(std::make_unique<Flash>());
+}
+
+}  // namespace strobe::cpu

@@ -1,0 +1,61 @@
+#pragma once
+// Included after a vector type of cpu/simd, in the namespace STROBE_ISA names.
+
+namespace strobe::cpu::STROBE_ISA {
+namespace {
+
+constexpr float kInfinity = __builtin_inff();
+
+// std::min and std::max would be shared inline functions (see head_task.h).
+inline std::int64_t larger(std::int64_t a, std::int64_t b) {
+  return a > b ? a : b;
+}
+inline std::int64_t smaller(std::int64_t a, std::int64_t b) {
+  return a < b ? a : b;
+}
+inline std::int64_t round_up(std::int64_t n, std::int64_t step) {
+  return (n + step - 1) / step * step;
+}
+
+/// e^(x - base) within about one unit in the last place for x - base <= 88; exactly 1 where they
+/// are equal, 0 below -87.3, NaN for NaN. The difference is never rounded as such: base is moved to
+/// x by a multiple of ln 2 first, and what is left is exact. x - base itself would lose a bit for
+/// every doubling of the distance, an error in every probability of the row. And the base is e,
+/// not 2: folding log2(e) into the logits would round each of them once more.
+inline Vec exp_difference(Vec x, Vec base) {
+  const Vec magic = splat(12582912.0F);  // 1.5 * 2^23: adding it rounds to an integer
+  const Vec distance = x - base;
+  const Vec shifted = fma(distance, splat(1.44269504F), magic);
+  const Vec n = shifted - magic;
+  const Vec r = fma(n, splat(2.12194440e-4F), x - fma(n, splat(0.693359375F), base));
+  Vec p = splat(1.9875691500e-4F);
+  p = fma(p, r, splat(1.3981999507e-3F));
+  p = fma(p, r, splat(8.3334519073e-3F));
+  p = fma(p, r, splat(4.1665795894e-2F));
+  p = fma(p, r, splat(1.6666665459e-1F));
+  p = fma(p, r, splat(5.0000001201e-1F));
+  p = fma(p, r * r, r) + splat(1.0F);
+  return select(less(distance, splat(-87.3F)), splat(0.0F), scale_by_power(p, shifted));
+}
+
+/// tanh x to a few units in the last place, relative also near 0 where the exponential form
+/// would lose everything.
+inline Vec tanh(Vec x) {
+  const Vec z = x * x;
+  Vec p = splat(-5.70498872745e-3F);
+  p = fma(p, z, splat(2.06390887954e-2F));
+  p = fma(p, z, splat(-5.37397155531e-2F));
+  p = fma(p, z, splat(1.33314422036e-1F));
+  p = fma(p, z, splat(-3.33332819422e-1F));
+  const Vec near = fma(p * z, x, x);
+  // 1 - 2 / (e^2|x| + 1), with the sign put back; beyond 10 it is 1 in float.
+  const Vec size = abs(x);
+  const Vec bounded = select(less(splat(10.0F), size), splat(10.0F), size);
+  const Vec far =
+      splat(1.0F) - splat(2.0F) / (exp_difference(bounded + bounded, splat(0.0F)) + splat(1.0F));
+  const Vec signed_far = select(less(x, splat(0.0F)), splat(0.0F) - far, far);
+  return select(less(size, splat(0.625F)), near, signed_far);
+}
+
+}  // namespace
+}  // namespace strobe::cpu::STROBE_ISA

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "cpu/generic/math.h"
+
+namespace strobe::cpu::STROBE_ISA {
+namespace {
+
+/// Hands out aligned pieces of a work item's scratch; with no memory it only measures.
+class Scratch {
+ public:
+  explicit Scratch(void* memory) : base_(static_cast<char*>(memory)) {}
+
+  float* take(std::int64_t floats) {
+    char* piece = base_ + used_;
+    used_ += round_up(floats * static_cast<std::int64_t>(sizeof(float)), 64);
+    return reinterpret_cast<float*>(piece);
+  }
+  std::int64_t used() const { return used_; }
+
+ private:
+  char* base_;
+  std::int64_t used_ = 0;
+};
+
+inline void fill(float* target, std::int64_t count, float value) {
+  for (std::int64_t i = 0; i < count; ++i) target[i] = value;
+}
+
+}  // namespace
+}  // namespace strobe::cpu::STROBE_ISA

@@ -1,0 +1,93 @@
+#include "cpu/isa.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "core/text.h"
+#include "strobe/error.h"
+
+namespace strobe::cpu {
+
+// Each is defined by its translation unit under isa/, compiled with that ISA's flags.
+namespace scalar {
+extern const IsaKernels kKernels;
+}
+#if defined(__x86_64__)
+namespace avx2 {
+extern const IsaKernels kKernels;
+}
+namespace avx512 {
+extern const IsaKernels kKernels;
+}
+#elif defined(__aarch64__)
+namespace neon {
+extern const IsaKernels kKernels;
+}
+#endif
+
+namespace {
+
+bool always() {
+  return true;
+}
+
+#if defined(__x86_64__)
+// The compiler's builtin asks CPUID and, for the register state, XCR0. Clang's does not know F16C
+// by name before version 15, so that bit is read here.
+bool has_f16c() {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+}
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && has_avx2();
+}
+constexpr std::array kIsas = {Isa{&avx512::kKernels, has_avx512}, Isa{&avx2::kKernels, has_avx2},
+                              Isa{&scalar::kKernels, always}};
+#elif defined(__aarch64__)
+constexpr std::array kIsas = {Isa{&neon::kKernels, always}, Isa{&scalar::kKernels, always}};
+#else
+constexpr std::array kIsas = {Isa{&scalar::kKernels, always}};
+#endif
+
+const IsaKernels& named(std::string_view wanted) {
+  std::vector<std::string_view> names;
+  for (const auto& isa : kIsas) {
+    names.emplace_back(isa.kernels->name);
+    if (isa.kernels->name != wanted) continue;
+    if (isa.runs_here()) return *isa.kernels;
+    throw Unsupported("this CPU", {concat("no ", wanted, ", which STROBE_CPU_ISA asks for")});
+  }
+  throw InvalidArgument("STROBE_CPU_ISA",
+                        concat("is '", wanted, "', allowed is one of ", joined(names, ", ")));
+}
+
+}  // namespace
+
+std::span<const Isa> isas() {
+  return kIsas;
+}
+
+const IsaKernels& active_isa() {
+  if (const char* wanted = std::getenv("STROBE_CPU_ISA"); wanted != nullptr && *wanted != '\0') {
+    return named(wanted);
+  }
+  for (const auto& isa : kIsas) {
+    if (isa.runs_here()) return *isa.kernels;
+  }
+  return scalar::kKernels;
+}
+
+}  // namespace strobe::cpu

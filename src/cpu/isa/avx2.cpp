@@ -1,0 +1,3 @@
+#include "cpu/simd/avx2.h"
+
+#include "cpu/generic/kernels.h"

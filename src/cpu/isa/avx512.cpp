@@ -1,0 +1,3 @@
+#include "cpu/simd/avx512.h"
+
+#include "cpu/generic/kernels.h"

@@ -1,0 +1,3 @@
+#include "cpu/simd/neon.h"
+
+#include "cpu/generic/kernels.h"

@@ -1,0 +1,3 @@
+#include "cpu/simd/scalar.h"
+
+#include "cpu/generic/kernels.h"

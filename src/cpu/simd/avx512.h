@@ -1,0 +1,99 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace strobe::cpu::avx512 {
+namespace {
+
+constexpr const char* kIsaName = "avx512";
+
+/// Sixteen floats.
+struct Vec {
+  static constexpr int kWidth = 16;
+  static constexpr int kTileRows = 8;  // 8 x 3 accumulators of the 32 registers
+  static constexpr int kTileVecs = 3;
+
+  __m512 v;
+};
+using Mask = __mmask16;
+
+inline Vec load(const float* p) {
+  return {_mm512_loadu_ps(p)};
+}
+inline void store(float* p, Vec a) {
+  _mm512_storeu_ps(p, a.v);
+}
+inline Vec splat(float x) {
+  return {_mm512_set1_ps(x)};
+}
+inline Vec iota() {
+  return {_mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)};
+}
+
+inline Vec operator+(Vec a, Vec b) {
+  return {_mm512_add_ps(a.v, b.v)};
+}
+inline Vec operator-(Vec a, Vec b) {
+  return {_mm512_sub_ps(a.v, b.v)};
+}
+inline Vec operator*(Vec a, Vec b) {
+  return {_mm512_mul_ps(a.v, b.v)};
+}
+inline Vec operator/(Vec a, Vec b) {
+  return {_mm512_div_ps(a.v, b.v)};
+}
+inline Vec fma(Vec a, Vec b, Vec c) {
+  return {_mm512_fmadd_ps(a.v, b.v, c.v)};
+}
+inline Vec max(Vec a, Vec b) {
+  return {_mm512_max_ps(a.v, b.v)};
+}
+inline Vec abs(Vec a) {
+  return {_mm512_abs_ps(a.v)};
+}
+
+inline Mask less(Vec a, Vec b) {
+  return _mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ);
+}
+inline Mask equal(Vec a, Vec b) {
+  return _mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ);
+}
+inline Vec select(Mask m, Vec yes, Vec no) {
+  return {_mm512_mask_blend_ps(m, no.v, yes.v)};
+}
+
+/// y * 2^n for the integer n in the low bits of `magic`.
+inline Vec scale_by_power(Vec y, Vec magic) {
+  return {_mm512_castsi512_ps(_mm512_add_epi32(
+      _mm512_castps_si512(y.v), _mm512_slli_epi32(_mm512_castps_si512(magic.v), 23)))};
+}
+
+inline Vec load_fp16(const std::uint16_t* p) {
+  return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
+inline Vec load_bf16(const std::uint16_t* p) {
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))};
+}
+inline void store_fp16(std::uint16_t* p, Vec a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+inline void store_bf16(std::uint16_t* p, Vec a) {
+  const __m512i bits = _mm512_castps_si512(a.v);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
+  const __mmask16 nan = _mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q);
+  const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+  const __m512i result = _mm512_mask_blend_epi32(nan, rounded, quiet);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtepi32_epi16(_mm512_srli_epi32(result, 16)));
+}
+
+}  // namespace
+}  // namespace strobe::cpu::avx512
+
+#define STROBE_ISA avx512
+#include "cpu/simd/transpose_x86.h"

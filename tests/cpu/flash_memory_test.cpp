@@ -1,0 +1,99 @@
+// Memory: a run allocates nothing, and what it works in does not grow with the length.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <new>
+
+#include "strobe/registry.h"
+#include "support/tensors.h"
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+// Counts every allocation of this program.
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  ++allocations;
+  const auto step = static_cast<std::size_t>(alignment);
+  if (void* memory = std::aligned_alloc(step, (size + step - 1) / step * step)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace strobe {
+namespace {
+
+std::int64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::int64_t total = 0;
+  std::int64_t resident = 0;
+  statm >> total >> resident;
+  return resident * sysconf(_SC_PAGE_SIZE);
+}
+
+/// Memory for one plan, aligned as it must be.
+struct Workspace {
+  explicit Workspace(std::size_t bytes)
+      : size(bytes), data(::operator new (bytes + 1, std::align_val_t{64})) {}
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  ~Workspace() { ::operator delete (data, std::align_val_t{64}); }
+  std::size_t size;
+  void* data;
+};
+
+TEST(FlashMemory, ARunAllocatesNothing) {
+  const Implementation& flash = Registry::instance().find("flash");
+  for (const char* text : {"b4 s400 h2 d32 fp16 causal", "b4 s400 h2 d32 fp32 sinks bias:hqk bwd",
+                           "lq400,3 lk7,500 h2 d32 fp32 drop0.1 cap5 bwd"}) {
+    const Problem problem = Problem::parse(text);
+    test::Operands operands = test::make_operands(problem, 1);
+    const Plan plan = flash.plan(problem, {.threads = 2});
+    const Workspace workspace(plan.workspace_bytes);
+    const Tensors views = operands.views();
+    flash.run(plan, views, workspace.data, workspace.size);  // starts the threads
+    const long before = allocations;
+    flash.run(plan, views, workspace.data, workspace.size);
+    EXPECT_EQ(allocations, before) << text;
+  }
+}
+
+TEST(FlashMemory, WorkspaceIsSmallAtAnyLength) {
+  const Implementation& flash = Registry::instance().find("flash");
+  const auto bytes = [&](const char* text) {
+    return flash.plan(Problem::parse(text), {.threads = 2}).workspace_bytes;
+  };
+  EXPECT_EQ(bytes("b1 s65536 h8 d64 fp32"), bytes("b1 s64 h8 d64 fp32"));
+  EXPECT_LT(bytes("b1 s65536 h8 d512 fp32"), std::size_t{64} << 20);
+  EXPECT_LT(bytes("b1 s65536 h8 d128 fp32 bwd"), std::size_t{64} << 20);
+}
+
+TEST(FlashMemory, ResidentSetBarelyGrowsAtALongSequence) {
+  const Problem problem = Problem::parse("b1 s65536 h1 d64 bf16 w300:0");
+  test::Operands operands = test::make_operands(problem, 1);
+  const std::int64_t before = resident_bytes();
+  test::run(Registry::instance().find("flash"), problem, operands.views(), 2);
+  EXPECT_LT(resident_bytes() - before, std::int64_t{64} << 20);
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,69 @@
+// The vector mathematics, on the portable vector type; the others run the same code.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+// The vector type comes first: what follows is written in terms of it.
+#include "cpu/simd/scalar.h"
+
+#include "cpu/generic/math.h"
+
+namespace strobe::cpu::scalar {
+namespace {
+
+float exp_at(float x, float base) {
+  return exp_difference(splat(x), splat(base)).v[0];
+}
+
+/// Distance from the truth in units of the float's last place.
+double ulps(float value, double truth) {
+  const float near = static_cast<float>(truth);
+  const double unit =
+      std::nextafter(std::fabs(near), std::numeric_limits<float>::infinity()) - std::fabs(near);
+  return std::fabs(value - truth) / unit;
+}
+
+TEST(CpuMath, ExpIsWithinTwoUnits) {
+  double worst = 0;
+  for (float x = -86.0F; x < 20.0F; x += 0.00731F)
+    worst = std::max(worst, ulps(exp_at(x, 0), std::exp(static_cast<double>(x))));
+  EXPECT_LT(worst, 2.0);
+}
+
+// The reason for taking the difference inside: the error must not grow with the distance.
+TEST(CpuMath, ExpOfADifferenceDoesNotLoseBits) {
+  double worst = 0;
+  for (float x = -1.0F; x < 1.0F; x += 0.0013F) {
+    for (const float base : {5.3F, 9.7F, 17.9F}) {
+      worst = std::max(worst, ulps(exp_at(x, base), std::exp(static_cast<double>(x) - base)));
+    }
+  }
+  EXPECT_LT(worst, 2.0);
+}
+
+TEST(CpuMath, ExpAtTheEdges) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(exp_at(3.7F, 3.7F), 1.0F);
+  EXPECT_EQ(exp_at(-kInf, 0.0F), 0.0F);
+  EXPECT_EQ(exp_at(1.0F, kInf), 0.0F);
+  EXPECT_EQ(exp_at(-60000.0F, 0.0F), 0.0F);
+  EXPECT_EQ(exp_at(-60000.0F, -60000.0F), 1.0F);
+  EXPECT_TRUE(std::isnan(exp_at(std::nanf(""), 0.0F)));
+  EXPECT_TRUE(std::isnan(exp_at(kInf, kInf)));
+}
+
+TEST(CpuMath, TanhIsRelativelyExact) {
+  double worst = 0;
+  for (float x = 1e-6F; x < 12.0F; x *= 1.0007F) {
+    worst = std::max(worst, ulps(tanh(splat(x)).v[0], std::tanh(static_cast<double>(x))));
+    EXPECT_EQ(tanh(splat(-x)).v[0], -tanh(splat(x)).v[0]);
+  }
+  EXPECT_LT(worst, 3.0);
+  EXPECT_EQ(tanh(splat(0.0F)).v[0], 0.0F);
+  EXPECT_EQ(tanh(splat(std::numeric_limits<float>::infinity())).v[0], 1.0F);
+  EXPECT_TRUE(std::isnan(tanh(splat(std::nanf(""))).v[0]));
+}
+
+}  // namespace
+}  // namespace strobe::cpu::scalar
