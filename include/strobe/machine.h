@@ -13,6 +13,7 @@ struct Machine {
   std::string architecture{};       ///< "x86_64", "aarch64"
   std::string cpu{};                ///< the vendor's name for it
   int cores = 1;                    ///< available to this process
+  std::int64_t cache_bytes = 0;     ///< last-level cache; 0 where the system does not tell
   std::int64_t memory_bytes = 0;    ///< physical memory
   std::vector<std::string> isas{};  ///< CPU kernels this machine can run, best first
   std::string isa{};                ///< the one in use: the best, or STROBE_CPU_ISA
@@ -23,6 +24,14 @@ STROBE_API Machine machine();
 /// fp32 FLOP/s of the active ISA's fused multiply-add with operands in registers: the roof that
 /// CPU results are held against. Takes about 50 ms.
 STROBE_API double measure_fma_rate(int threads);
+
+/// Bytes moved per second, reads and writes together, when copying between buffers much larger
+/// than the caches. Takes about 100 ms.
+STROBE_API double measure_copy_rate(int threads);
+
+/// While on, each thread that computes keeps to a core of its own, the calling one included: for
+/// measurements, where a migration costs more than what is measured. Off at first.
+STROBE_API void pin_threads(bool on);
 
 /// "0.1.0"
 STROBE_API const char* version();

@@ -14,11 +14,42 @@
 #include <vector>
 
 #include "strobe/error.h"
+#include "strobe/machine.h"
 
 namespace strobe {
 namespace {
 
 thread_local bool inside_parallel_for = false;
+
+/// The cores that the process may use, as it was started.
+const cpu_set_t& allowed_cores() {
+  static const cpu_set_t set = [] {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0) CPU_SET(0, &cores);
+    return cores;
+  }();
+  return set;
+}
+
+std::atomic<bool> pinning{false};
+
+/// Puts the calling thread on a core of its own by `slot`, or lets it go, as `pinning` says; asks
+/// the system only when that has changed.
+void follow_pinning(int slot) {
+  thread_local bool pinned = false;
+  const bool wanted = pinning.load(std::memory_order_relaxed);
+  if (wanted == pinned) return;
+  cpu_set_t cores = allowed_cores();
+  if (wanted) {
+    int skip = slot % CPU_COUNT(&cores);
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &cores) && skip-- != 0) CPU_CLR(core, &cores);
+    }
+  }
+  sched_setaffinity(0, sizeof cores, &cores);
+  pinned = wanted;
+}
 
 /// What one parallel_for hands to its helpers.
 struct Job {
@@ -62,11 +93,13 @@ class Pool {
     {
       const std::scoped_lock lock(mutex_);
       while (static_cast<int>(threads_.size()) < job.helpers)
-        threads_.emplace_back([this] { serve(); });
+        threads_.emplace_back(
+            [this, slot = static_cast<int>(threads_.size()) + 1] { serve(slot); });
       job_ = &job;
       unclaimed_ = unfinished_ = job.helpers;
     }
     wake_.notify_all();
+    follow_pinning(0);
     job.work(0);
     std::unique_lock lock(mutex_);
     unfinished_ -= unclaimed_;  // whoever has not woken by now is not needed
@@ -76,7 +109,9 @@ class Pool {
   }
 
  private:
-  void serve() {
+  void serve(int slot) {
+    // A thread starts with the mask of the one that made it, which may be pinned.
+    sched_setaffinity(0, sizeof(cpu_set_t), &allowed_cores());
     std::unique_lock lock(mutex_);
     while (true) {
       wake_.wait(lock, [this] { return stopping_ || unclaimed_ > 0; });
@@ -84,6 +119,7 @@ class Pool {
       --unclaimed_;
       Job& job = *job_;
       lock.unlock();
+      follow_pinning(slot);
       job.work(job.next_thread.fetch_add(1, std::memory_order_relaxed));
       lock.lock();
       if (--unfinished_ == 0) done_.notify_one();
@@ -106,17 +142,11 @@ Pool& pool() {
   return instance;
 }
 
-int available_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
-
 }  // namespace
 
 int default_threads() {
   const char* value = std::getenv("STROBE_THREADS");
-  if (value == nullptr || *value == '\0') return available_cores();
+  if (value == nullptr || *value == '\0') return CPU_COUNT(&allowed_cores());
   const std::string_view text(value);
   int threads = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
@@ -127,9 +157,14 @@ int default_threads() {
   return threads;
 }
 
+void pin_threads(bool on) {
+  pinning = on;
+}
+
 void parallel_for(std::int64_t items, int threads, ItemBody body) {
   const auto helpers = static_cast<int>(std::min<std::int64_t>(threads, items)) - 1;
   if (helpers <= 0 || inside_parallel_for) {
+    if (!inside_parallel_for) follow_pinning(0);
     for (std::int64_t item = 0; item < items; ++item) body(item, 0);
     return;
   }

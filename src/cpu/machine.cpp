@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <fstream>
+#include <vector>
 
 #include "core/threads.h"
 #include "cpu/isa.h"
@@ -27,6 +29,24 @@ std::string cpu_name() {
   return "unknown";
 }
 
+/// Of the largest level: sysconf where it knows, else what the kernel says.
+std::int64_t cache_bytes() {
+  std::int64_t largest = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 0);
+  for (int index = 0; largest == 0 && index < 8; ++index) {
+    std::ifstream size("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) +
+                       "/size");
+    std::int64_t kilobytes = 0;
+    if (size >> kilobytes) largest = std::max(largest, kilobytes * 1024);
+  }
+  return largest;
+}
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 }  // namespace
 
 Machine machine() {
@@ -35,6 +55,7 @@ Machine machine() {
   if (uname(&name) == 0) result.architecture = name.machine;
   result.cpu = cpu_name();
   result.cores = default_threads();
+  result.cache_bytes = cache_bytes();
   result.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
   for (const auto& isa : cpu::isas()) {
     if (isa.runs_here()) result.isas.emplace_back(isa.kernels->name);
@@ -44,10 +65,6 @@ Machine machine() {
 }
 
 double measure_fma_rate(int threads) {
-  using Clock = std::chrono::steady_clock;
-  const auto seconds_since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
   const cpu::IsaKernels& kernels = cpu::active_isa();
   constexpr std::int64_t kIterations = 100'000;  // a millisecond or less
   const int workers = threads > 0 ? threads : default_threads();
@@ -59,6 +76,26 @@ double measure_fma_rate(int threads) {
       operations += static_cast<std::int64_t>(kernels.multiply_add_loop(kIterations));
     });
     best = std::max(best, static_cast<double>(operations.load()) / seconds_since(start));
+  }
+  return best;
+}
+
+double measure_copy_rate(int threads) {
+  const int workers = threads > 0 ? threads : default_threads();
+  // Both buffers together are four times the cache, within reason.
+  const std::size_t bytes =
+      static_cast<std::size_t>(std::clamp<std::int64_t>(2 * cache_bytes(), 64 << 20, 512 << 20));
+  const std::vector<std::byte> source(bytes, std::byte{1});
+  std::vector<std::byte> target(bytes);
+  const std::size_t share = bytes / static_cast<std::size_t>(workers);
+  double best = 0;
+  for (const auto begin = Clock::now(); seconds_since(begin) < 0.1;) {
+    const auto start = Clock::now();
+    parallel_for(workers, workers, [&](std::int64_t part, int) {
+      const std::size_t first = static_cast<std::size_t>(part) * share;
+      std::memcpy(target.data() + first, source.data() + first, share);
+    });
+    best = std::max(best, 2.0 * static_cast<double>(share) * workers / seconds_since(start));
   }
   return best;
 }

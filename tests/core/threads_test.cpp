@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <stdexcept>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "strobe/error.h"
+#include "strobe/machine.h"
 
 namespace strobe {
 namespace {
@@ -72,6 +75,27 @@ TEST(Threads, SeveralCallersAtOnce) {
   }
   for (auto& caller : callers) caller.join();
   EXPECT_EQ(count, 4 * 100 * 16);
+}
+
+/// Cores that the threads of one parallel_for may run on, added up over the threads.
+int cores_of_two_threads() {
+  std::atomic<int> cores{0};
+  std::atomic<int> arrived{0};
+  parallel_for(2, 2, [&](std::int64_t, int) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) cores += CPU_COUNT(&set);
+    ++arrived;
+    while (arrived < 2) std::this_thread::yield();  // so that both take part
+  });
+  return cores;
+}
+
+TEST(Threads, PinnedEachToOneCoreAndLetGoAgain) {
+  const int free = cores_of_two_threads();
+  pin_threads(true);
+  EXPECT_EQ(cores_of_two_threads(), 2);
+  pin_threads(false);
+  EXPECT_EQ(cores_of_two_threads(), free);
 }
 
 TEST(Threads, EnvironmentSetsTheNumber) {

@@ -48,10 +48,13 @@ TEST(Isa, AnUnknownNameListsTheKnownOnes) {
   }
 }
 
-TEST(Isa, TheMeasuredRateIsAFiniteOne) {
+TEST(Isa, TheMeasuredRatesAreFiniteOnes) {
   const double rate = measure_fma_rate(1);
   EXPECT_GT(rate, 1e7);
   EXPECT_LT(rate, 1e13);
+  const double copy = measure_copy_rate(1);
+  EXPECT_GT(copy, 1e6);
+  EXPECT_LT(copy, 1e13);
 }
 
 }  // namespace
