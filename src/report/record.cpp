@@ -1,0 +1,191 @@
+#include "report/record.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "strobe/error.h"
+#include "strobe/machine.h"
+
+namespace strobe::lab {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kSchema = 1;
+
+json machine_record(int threads) {
+  const Machine here = machine();
+  return {{"architecture", here.architecture},
+          {"cpu", here.cpu},
+          {"cores", here.cores},
+          {"isa", here.isa},
+          {"memory", here.memory_bytes},
+          {"threads", threads > 0 ? threads : here.cores},
+          {"gpu", nullptr}};
+}
+
+json problem_fields(const Problem& p) {
+  json fields{{"batch", p.batch},
+              {"seqlen_q", p.seqlen_q},
+              {"seqlen_k", p.keys()},
+              {"heads", p.heads},
+              {"heads_k", p.kv_heads()},
+              {"dim", p.dim},
+              {"dim_v", p.value_dim()},
+              {"dtype", name_of(p.dtype)},
+              {"layout", name_of(p.layout)},
+              {"scale", p.softmax_scale()},
+              {"causal", p.causal},
+              {"window", {p.window.left, p.window.right}},
+              {"softcap", p.softcap},
+              {"alibi", p.alibi},
+              {"sinks", p.sinks},
+              {"bias", p.bias ? json(name_of(*p.bias)) : json(nullptr)},
+              {"dropout", p.dropout}};
+  if (p.varlen()) {
+    fields["lengths_q"] = p.lengths_q;
+    fields["lengths_k"] = p.lengths_k;
+  }
+  return fields;
+}
+
+json plan_record(const TuningRecord& tuning) {
+  json plan = json::object();
+  for (const auto& [key, value] : tuning) plan[key] = value;
+  return plan;
+}
+
+/// What every record has, whoever wrote it.
+template <class Result>
+json common_record(const Result& result, const Problem& problem, int threads) {
+  json record{{"schema", kSchema},
+              {"implementation", result.implementation},
+              {"device", to_string({.kind = result.device})},
+              {"problem", problem.text()},
+              {"fields", problem_fields(problem)},
+              {"pass", name_of(problem.pass)},
+              {"status", name_of(result.status)},
+              {"plan", plan_record(result.tuning)},
+              {"machine", machine_record(threads)},
+              {"version", version()},
+              {"commit", STROBE_COMMIT},
+              {"time", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))}};
+  if (!result.reason.empty()) record["reason"] = result.reason;
+  return record;
+}
+
+/// JSON has no infinity, which is what a misplaced NaN has as its error.
+json number(double value) {
+  return std::isfinite(value) ? json(value) : json(nullptr);
+}
+
+json error_record(const TensorReport& tensor) {
+  const Comparison& c = tensor.comparison;
+  return {{"max", number(c.max_error)},
+          {"mean", number(c.mean_error)},
+          {"bound", number(c.bound)},
+          {"mean_bound", number(c.mean_bound)},
+          {"baseline_max", number(c.baseline_max)},
+          {"baseline_mean", number(c.baseline_mean)},
+          {"worst", tensor.worst_index},
+          {"rule", c.pass() ? "pass" : "fail"}};
+}
+
+[[noreturn]] void fail_to_write(const std::string& path) {
+  throw InvalidArgument("json",
+                        fmt::format("'{}' cannot be written: {}", path, std::strerror(errno)));
+}
+
+}  // namespace
+
+json record_of(const Benchmark& b, const Roof& roof) {
+  json record = common_record(b, b.problem, roof.threads);
+  record["memory"] = {{"inputs", b.operands.inputs},
+                      {"outputs", b.operands.outputs},
+                      {"workspace", b.workspace_bytes},
+                      {"peak", b.total_bytes()}};
+  const Statistics& ms = b.measurement.ms;
+  if (b.measurement.samples_ms.empty()) return record;
+  record["ms"] = {{"min", ms.min},    {"mean", ms.mean}, {"max", ms.max},
+                  {"p50", ms.median}, {"p95", ms.p95},   {"stddev", ms.stddev}};
+  record["samples"] = b.measurement.samples_ms;
+  record["tflops"] = {{"p50", b.flops_per_second(ms.median) / 1e12},
+                      {"best", b.flops_per_second(ms.min) / 1e12}};
+  record["gbps"] = static_cast<double>(b.operands.inputs + b.operands.outputs) / ms.median / 1e6;
+  if (roof.flops_per_second > 0) {
+    record["roofline"] = b.flops_per_second(ms.median) / roof.flops_per_second;
+  }
+  record["error"] = {{"rule", name_of(b.accuracy.verdict)}, {"scope", b.accuracy.scope}};
+  if (b.accuracy.measured) {
+    record["error"]["max"] = number(b.accuracy.max_error);
+    record["error"]["mean"] = number(b.accuracy.mean_error);
+  }
+  return record;
+}
+
+json record_of(const Case& what, const Report& report) {
+  json record = common_record(report, what.problem, 0);
+  record["memory"] = {{"workspace", report.workspace_bytes}};
+  record["inputs"] = {{"scale", what.inputs.scale},
+                      {"distribution", name_of(what.inputs.distribution)},
+                      {"storage", name_of(what.inputs.storage)},
+                      {"masked_bias", what.inputs.masked_bias},
+                      {"seed", what.inputs.seed}};
+  const char* const rule = report.tensors.empty()        ? "not-checked"
+                           : report.status == Status::ok ? "pass"
+                                                         : "fail";
+  json error{{"rule", rule}};
+  for (const TensorReport& tensor : report.tensors) {
+    error[std::string(tensor.tensor)] = error_record(tensor);
+    if (tensor.tensor == "out") {
+      error["max"] = number(tensor.comparison.max_error);
+      error["mean"] = number(tensor.comparison.mean_error);
+    }
+  }
+  record["error"] = std::move(error);
+  return record;
+}
+
+RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)), force_(force) {
+  if (path_.empty() || path_ == "-") return;
+  if (!force && std::filesystem::exists(path_)) {
+    throw InvalidArgument(
+        "json",
+        fmt::format("'{}' exists already; name another file, or add --force to replace it", path_));
+  }
+  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) fail_to_write(path_);
+}
+
+void RecordWriter::write(const Benchmark& benchmark, const Roof& roof) {
+  if (!path_.empty()) write_line(record_of(benchmark, roof));
+}
+
+void RecordWriter::write(const Case& what, const Report& report) {
+  if (!path_.empty()) write_line(record_of(what, report));
+}
+
+void RecordWriter::write_line(const json& record) {
+  if (!file_) {
+    // "x": should another program have made the file by now, it is not ours to write.
+    file_.reset(path_ == "-" ? stdout : std::fopen(path_.c_str(), force_ ? "w" : "wx"));
+    if (!file_) fail_to_write(path_);
+  }
+  fmt::print(file_.get(), "{}\n", record.dump());
+  std::fflush(file_.get());
+}
+
+void RecordWriter::Close::operator()(std::FILE* file) const {
+  if (file != stdout) std::fclose(file);
+}
+
+}  // namespace strobe::lab

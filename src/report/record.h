@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "measure/benchmark.h"
+#include "measure/roof.h"
+#include "verify/case.h"
+#include "verify/verify.h"
+
+namespace strobe::lab {
+
+/// The record of one timed implementation, the same fields for every tool.
+nlohmann::json record_of(const Benchmark& benchmark, const Roof& roof);
+
+/// The record of one verified implementation: no times, an error for every tensor.
+nlohmann::json record_of(const Case& what, const Report& report);
+
+/// Writes records, one JSON object a line.
+class RecordWriter {
+ public:
+  /// To a file, which must not exist unless `force`, to the standard output for "-", or nowhere
+  /// for "". Throws InvalidArgument at once if that will not do, but makes the file, or replaces
+  /// it, only for the first record: work that fails leaves nothing behind and destroys nothing.
+  RecordWriter(std::string path, bool force);
+
+  void write(const Benchmark& benchmark, const Roof& roof);
+  void write(const Case& what, const Report& report);
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const;
+  };
+
+  void write_line(const nlohmann::json& record);
+
+  std::string path_;
+  bool force_;
+  std::unique_ptr<std::FILE, Close> file_{};
+};
+
+}  // namespace strobe::lab

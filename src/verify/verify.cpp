@@ -1,0 +1,255 @@
+#include "verify/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "strobe/error.h"
+#include "strobe/oracle.h"
+#include "strobe/registry.h"
+#include "verify/execution.h"
+#include "verify/operands.h"
+#include "verify/outputs.h"
+#include "verify/rows.h"
+
+namespace strobe::lab {
+namespace {
+
+/// Every output of a run, its elements packed densely, in the order of kOutputs; what the case
+/// does not have is empty.
+using Snapshot = std::array<std::vector<std::byte>, kOutputs.size()>;
+
+/// A run that broke a promise other than accuracy.
+class Misbehaviour : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Runs one implementation on the operands, whole passes at a time.
+class Runner {
+ public:
+  Runner(const Implementation& implementation, Operands& operands)
+      : implementation_(implementation), operands_(operands) {}
+
+  /// Forward, then backward if the case asks for it, from poisoned memory.
+  Snapshot run() {
+    operands_.poison_outputs(Pass::forward);
+    operands_.poison_outputs(Pass::backward);
+    run_pass(Pass::forward);
+    if (operands_.problem().pass == Pass::backward) run_pass(Pass::backward);
+    Snapshot snapshot;
+    const Tensors views = operands_.tensors(operands_.problem().pass);
+    for (std::size_t i = 0; i < kOutputs.size(); ++i) {
+      const TensorView& view = views.*kOutputs[i].view;
+      if (view.given()) snapshot[i] = packed_bytes(view);
+    }
+    return snapshot;
+  }
+
+  /// The plan of the case's own pass.
+  const Plan& plan() const { return plan_; }
+
+ private:
+  void run_pass(Pass pass) {
+    Execution execution(implementation_, operands_, pass);
+    execution.run();
+    if (!execution.workspace_intact()) {
+      throw Misbehaviour(fmt::format("writes outside of its workspace of {} bytes ({})",
+                                     execution.plan().workspace_bytes, name_of(pass)));
+    }
+    plan_ = execution.plan();
+  }
+
+  const Implementation& implementation_;
+  Operands& operands_;
+  Plan plan_;
+};
+
+/// What the implementations of one case are held against, in the order of kOutputs.
+struct Truth {
+  OracleResult oracle{};
+  std::array<std::vector<double>, kOutputs.size()> baseline{};
+  std::array<ErrorLevel, kOutputs.size()> baseline_elsewhere{};
+};
+
+Truth ask_oracle_and_baseline(Operands& operands) {
+  const Problem& problem = operands.problem();
+  const Tensors views = operands.tensors(problem.pass);
+  Truth truth{.oracle = oracle(problem, views)};
+  Runner baseline(Registry::instance().find(kBaselineName), operands);
+  const Snapshot snapshot = baseline.run();
+  for (std::size_t i = 0; i < kOutputs.size(); ++i) {
+    truth.baseline[i] = to_doubles(snapshot[i], (views.*kOutputs[i].view).dtype);
+  }
+  return truth;
+}
+
+/// How many further draws of the inputs the baseline's error is taken from. The errors of a row go
+/// together, through the rounding of its maximum and its sum: with a handful of rows one draw of
+/// them says little about the size that errors have, and twice a lucky one is no bound.
+int further_draws(const Problem& problem) {
+  constexpr std::int64_t kEnoughRows = 128, kMostDraws = 16, kLargeWork = 1 << 24;
+  const std::int64_t rows = problem.total_q() * problem.heads;
+  if (rows == 0 || rows * problem.keys() * problem.dim > kLargeWork) return 0;
+  return static_cast<int>(std::min(kMostDraws, kEnoughRows / rows));
+}
+
+Truth find_truth(Operands& operands) {
+  Truth truth = ask_oracle_and_baseline(operands);
+  Case other = operands.what();
+  for (int draw = 0; draw < further_draws(other.problem); ++draw) {
+    other.inputs.seed += std::uint64_t{1} << 32;  // beyond any seed that people choose
+    Operands more(other);
+    const Truth there = ask_oracle_and_baseline(more);
+    for (std::size_t i = 0; i < kOutputs.size(); ++i) {
+      if (there.baseline[i].empty()) continue;
+      const ErrorLevel level = error_level(there.baseline[i], there.oracle.*kOutputs[i].truth);
+      ErrorLevel& highest = truth.baseline_elsewhere[i];
+      highest = {std::max(highest.max, level.max), std::max(highest.mean, level.mean)};
+    }
+  }
+  return truth;
+}
+
+/// The rule is made for the output and for dq, dk and dv. Others get room for what it cannot know:
+/// - lse is a logit where there are few keys. A logit is a sum of dim products, and large inputs
+///   make that 1e-5 wrong by the fp32 rounding of its partial sums alone.
+/// - dbias is the bare p * (dp - D). The baseline's D is a sum of its own dp, whose errors cancel;
+///   a flash kernel's is dout . out, a dot product of its own with fp32 roundings of its own.
+/// - dsinks is a handful of sums over all rows, so the baseline's error is a handful of draws.
+double extra_room(std::string_view tensor, const Case& what, const std::vector<double>& truth) {
+  const Problem& problem = what.problem;
+  const double input = what.inputs.scale;
+  if (tensor == "lse") {
+    const double terms = std::sqrt(static_cast<double>(problem.dim));
+    return terms * half_ulp(DType::fp32, terms * input * input) *
+           std::fabs(problem.softmax_scale());
+  }
+  if (tensor == "dbias") {
+    const double typical_dot = std::sqrt(static_cast<double>(problem.value_dim())) * input;
+    return 4 * half_ulp(DType::fp32, 4 * typical_dot);
+  }
+  if (tensor == "dsinks") {
+    double largest = 1;
+    for (const double value : truth) largest = std::max(largest, std::fabs(value));
+    return 1e-5 * largest;
+  }
+  return 0;
+}
+
+TensorReport judge(std::size_t output, const Operands& operands, const Snapshot& ours,
+                   const Truth& truth) {
+  const OutputField& field = kOutputs[output];
+  const Case& what = operands.what();
+  const TensorView view = operands.tensors(what.problem.pass).*field.view;
+  const std::vector<double>& expected = truth.oracle.*field.truth;
+  const std::vector<double> values = to_doubles(ours[output], view.dtype);
+  const RuleOptions options{
+      .dtype = what.problem.dtype,
+      .gradient = field.pass == Pass::backward,
+      .extra = extra_room(field.name, what, expected),
+      .elsewhere = truth.baseline_elsewhere[output],
+      .index_text = [&view](std::int64_t element) { return index_text(view, element); }};
+  TensorReport report{.tensor = field.name, .label = field.label};
+  report.comparison = field.name == "lse"
+                          ? compare_lse(values, expected, options)
+                          : compare({values, truth.baseline[output], expected}, options);
+  if (report.comparison.worst >= 0) report.worst_index = index_text(view, report.comparison.worst);
+  return report;
+}
+
+void require_same_bits(const Snapshot& first, const Snapshot& second) {
+  for (std::size_t i = 0; i < kOutputs.size(); ++i) {
+    if (first[i] != second[i]) {
+      throw Misbehaviour(fmt::format("gives a different {} when it runs again", kOutputs[i].name));
+    }
+  }
+}
+
+/// Runs twice and checks all promises; the accuracy is the caller's to judge.
+Snapshot run_checked(Runner& runner, Operands& operands) {
+  const std::uint64_t fingerprint = operands.inputs_fingerprint();
+  Snapshot first = runner.run();
+  if (operands.inputs_fingerprint() != fingerprint) throw Misbehaviour("changes its inputs");
+  const std::string damaged = operands.damaged_surroundings();
+  if (!damaged.empty()) throw Misbehaviour(fmt::format("writes outside of {}", damaged));
+  require_same_bits(first, runner.run());
+  return first;
+}
+
+Report verify_one(const Implementation& implementation, Operands& operands, const Truth& truth) {
+  Report report{.implementation = std::string(implementation.name()),
+                .device = implementation.device()};
+  Runner runner(implementation, operands);
+  const Snapshot ours = run_checked(runner, operands);
+  report.tuning = runner.plan().tuning;
+  report.workspace_bytes = runner.plan().workspace_bytes;
+  const Tensors views = operands.tensors(operands.problem().pass);
+  for (std::size_t i = 0; i < kOutputs.size(); ++i) {
+    if (!(views.*kOutputs[i].view).given()) continue;
+    report.tensors.push_back(judge(i, operands, ours, truth));
+    const TensorReport& last = report.tensors.back();
+    if (!last.comparison.pass() && report.status == Status::ok) {
+      report.status = Status::failed;
+      report.reason = fmt::format("{}: {}", last.tensor, last.comparison.reason);
+    }
+  }
+  return report;
+}
+
+Report not_ok(const Implementation& implementation, Status status, const std::string& reason) {
+  return {.implementation = std::string(implementation.name()),
+          .device = implementation.device(),
+          .status = status,
+          .reason = reason};
+}
+
+/// A missing feature, missing memory or a broken promise is a finding, not the end of the work.
+Report verify_or_explain(const Implementation& implementation, Operands& operands,
+                         const Truth& truth) {
+  try {
+    return verify_one(implementation, operands, truth);
+  } catch (const Unsupported& error) {
+    return not_ok(implementation, Status::unsupported, error.what());
+  } catch (const OutOfMemory& error) {
+    return not_ok(implementation, Status::out_of_memory, error.what());
+  } catch (const Error& error) {
+    return not_ok(implementation, Status::failed, error.what());
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Status status) {
+  switch (status) {
+    case Status::ok:
+      return "ok";
+    case Status::failed:
+      return "failed";
+    case Status::unsupported:
+      return "unsupported";
+    case Status::out_of_memory:
+      return "out-of-memory";
+  }
+  return "unknown";
+}
+
+std::vector<Report> verify(const Case& what,
+                           std::span<const Implementation* const> implementations) {
+  Operands operands(what);
+  const Truth truth = find_truth(operands);
+  std::vector<Report> reports;
+  for (const Implementation* implementation : implementations) {
+    reports.push_back(verify_or_explain(*implementation, operands, truth));
+  }
+  return reports;
+}
+
+Report verify(const Case& what, const Implementation& implementation) {
+  const Implementation* one = &implementation;
+  return verify(what, std::span(&one, 1)).front();
+}
+
+}  // namespace strobe::lab

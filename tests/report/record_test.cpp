@@ -1,0 +1,73 @@
+#include "report/record.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "strobe/registry.h"
+#include "verify/verify.h"
+
+namespace strobe::lab {
+namespace {
+
+using nlohmann::json;
+
+void expect_common(const json& record) {
+  for (const char* field :
+       {"schema", "implementation", "device", "problem", "fields", "pass", "plan", "status",
+        "memory", "error", "machine", "commit", "version", "time"}) {
+    EXPECT_TRUE(record.contains(field)) << field;
+  }
+  const std::string problem = record["problem"];
+  EXPECT_EQ(Problem::parse(problem).text(), problem);
+  EXPECT_EQ(record["time"].get<std::string>().size(), std::string("2026-01-01T00:00:00Z").size());
+}
+
+TEST(Record, OfAVerification) {
+  const Case what{Problem::parse("b2 sq9 h4 hk2 d8 fp16 causal bwd"), {.scale = 3, .seed = 5}};
+  const json record = record_of(what, verify(what, Registry::instance().find("flash")));
+  expect_common(record);
+  EXPECT_EQ(record["implementation"], "flash");
+  EXPECT_EQ(record["pass"], "backward");
+  EXPECT_EQ(record["fields"]["heads_k"], 2);
+  EXPECT_EQ(record["inputs"]["scale"], 3);
+  EXPECT_EQ(record["error"]["rule"], "pass");
+  for (const char* tensor : {"out", "lse", "dq", "dk", "dv"}) {
+    EXPECT_EQ(record["error"][tensor]["rule"], "pass") << tensor;
+  }
+  EXPECT_EQ(record["error"]["max"], record["error"]["out"]["max"]);
+}
+
+TEST(Record, OfABenchmark) {
+  Benchmark b{.implementation = "flash", .problem = Problem::parse("lq3,4 h1 d8 fp32")};
+  b.measurement = {.samples_ms = {1, 3}, .ms = {.min = 1, .mean = 2, .max = 3, .median = 2}};
+  b.flops = 4e9;
+  b.workspace_bytes = 64;
+  b.operands = {.inputs = 1000, .outputs = 500};
+  b.accuracy = {.measured = true, .max_error = std::numeric_limits<double>::infinity()};
+  const json record = record_of(b, {.flops_per_second = 4e12, .threads = 2});
+  expect_common(record);
+  EXPECT_EQ(record["tflops"]["p50"], 2);
+  EXPECT_EQ(record["tflops"]["best"], 4);
+  EXPECT_EQ(record["roofline"], 0.5);
+  EXPECT_EQ(record["samples"], json({1, 3}));
+  EXPECT_EQ(record["memory"]["peak"], 1564);
+  EXPECT_EQ(record["machine"]["threads"], 2);
+  EXPECT_TRUE(record["error"]["max"].is_null()) << "JSON has no infinity";
+  EXPECT_EQ(record["fields"]["lengths_q"], json({3, 4}));
+}
+
+TEST(Record, OfWhatCouldNotRunSaysWhy) {
+  const Benchmark b{.implementation = "x",
+                    .problem = Problem::parse("s8 fp32"),
+                    .status = Status::out_of_memory,
+                    .reason = "no room"};
+  const json record = record_of(b, {});
+  EXPECT_EQ(record["status"], "out-of-memory");
+  EXPECT_EQ(record["reason"], "no room");
+  EXPECT_FALSE(record.contains("ms"));
+}
+
+}  // namespace
+}  // namespace strobe::lab
