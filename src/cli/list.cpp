@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "report/table.h"
+#include "strobe/registry.h"
+
+namespace strobe::cli {
+namespace {
+
+struct Feature {
+  const char* title;
+  const char* problem;  ///< a small problem that needs it
+};
+
+// One column each: an implementation has a feature if it supports the problem.
+constexpr Feature kFeatures[] = {
+    {"fp32", "s8 fp32"},           {"fp16", "s8 fp16"},          {"bf16", "s8 bf16"},
+    {"fp8", "s8 fp8e4m3"},         {"int8", "s8 int8"},          {"backward", "s8 fp32 bwd"},
+    {"causal", "s8 fp32 causal"},  {"window", "s8 fp32 w2:1"},   {"GQA", "s8 h4 hk2 fp32"},
+    {"varlen", "lq3,8 fp32"},      {"softcap", "s8 fp32 cap15"}, {"ALiBi", "s8 fp32 alibi"},
+    {"bias", "s8 fp32 bias:bhqk"}, {"sinks", "s8 fp32 sinks"},   {"dropout", "s8 fp32 drop0.1"},
+    {"dv≠d", "s8 d64 dv32 fp32"}};
+
+void show_features() {
+  std::vector<lab::Table::Column> columns{{"Implementation"}, {"Device"}};
+  for (const Feature& feature : kFeatures) columns.push_back({feature.title});
+  lab::Table table(columns);
+  for (const Implementation* implementation : Registry::instance().all()) {
+    std::vector<std::string> row{std::string(implementation->name()),
+                                 to_string({.kind = implementation->device()})};
+    for (const Feature& feature : kFeatures) {
+      row.push_back(implementation->supports(Problem::parse(feature.problem)) ? "yes" : "-");
+    }
+    table.add_row(row);
+  }
+  fmt::print("{}", table.render());
+}
+
+/// Who supports the problem, and why the others do not. True if somebody does.
+bool show_support(const Problem& problem) {
+  lab::Table table({{"Implementation"}, {"Device"}, {"Supports it"}, {"Missing"}});
+  bool anybody = false;
+  for (const Implementation* implementation : Registry::instance().all()) {
+    const Support support = implementation->supports(problem);
+    anybody = anybody || support;
+    table.add_row({std::string(implementation->name()),
+                   to_string({.kind = implementation->device()}), support ? "yes" : "no",
+                   fmt::format("{}", fmt::join(support.missing, "; "))});
+  }
+  fmt::print("{}\n\n{}", problem.text(), table.render());
+  return anybody;
+}
+
+}  // namespace
+
+int list(const ListOptions& options) {
+  if (options.problem.empty()) {
+    show_features();
+    return kDone;
+  }
+  if (show_support(Problem::parse(options.problem))) return kDone;
+  fmt::print(stderr, "strobe: no implementation in this build supports that problem\n");
+  return kNotPossible;
+}
+
+}  // namespace strobe::cli

@@ -1,0 +1,148 @@
+#include "verify/verify.h"
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/common.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "strobe/registry.h"
+#include "verify/grid.h"
+
+namespace strobe::cli {
+namespace {
+
+/// Everything but the two that the others are judged by.
+std::vector<std::string> default_implementations() {
+  std::vector<std::string> names;
+  for (const Implementation* implementation : Registry::instance().all()) {
+    const std::string_view name = implementation->name();
+    if (name != "oracle" && name != lab::kBaselineName) names.emplace_back(name);
+  }
+  return names;
+}
+
+/// A single problem is checked in both passes by its backward pass, which runs the forward pass
+/// first and checks it; the cases of a grid have their own passes.
+void choose_pass(lab::Case& what, const std::string& pass, bool from_grid) {
+  if (pass == "both" && from_grid) return;
+  what.problem.pass = pass == "forward" ? Pass::forward : Pass::backward;
+}
+
+std::vector<lab::Case> choose_cases(const VerifyOptions& options) {
+  const bool from_grid = options.problem.empty();
+  std::vector<lab::Case> cases;
+  if (!from_grid) {
+    cases = {{Problem::parse(options.problem), options.inputs}};
+  } else {
+    cases = options.grid == "full" ? lab::full_grid() : lab::quick_grid();
+  }
+  for (lab::Case& what : cases) choose_pass(what, options.pass, from_grid);
+  return cases;
+}
+
+/// The lines that users of accuracy scripts know: outputs first, then the gradients' largest and
+/// mean differences.
+void print_differences(std::FILE* text, const lab::Report& report) {
+  const auto print_gradients = [&](const char* which, double lab::Comparison::*error) {
+    for (const lab::TensorReport& tensor : report.tensors) {
+      if (tensor.tensor == "out" || tensor.tensor == "lse") continue;
+      fmt::print(text, "{} {} diff: {}\n", tensor.label, which, tensor.comparison.*error);
+    }
+  };
+  for (const lab::TensorReport& tensor : report.tensors) {
+    if (tensor.tensor != "out") continue;
+    fmt::print(text, "Output max diff: {}\nOutput mean diff: {}\n", tensor.comparison.max_error,
+               tensor.comparison.mean_error);
+  }
+  print_gradients("max", &lab::Comparison::max_error);
+  print_gradients("mean", &lab::Comparison::mean_error);
+}
+
+void print_bounds(std::FILE* text, const lab::Report& report) {
+  lab::Table table({{"Tensor"},
+                    {"Max error", lab::Align::right},
+                    {"Allowed", lab::Align::right},
+                    {"Mean error", lab::Align::right},
+                    {"Allowed", lab::Align::right},
+                    {"Worst at"},
+                    {"Result"}});
+  for (const lab::TensorReport& tensor : report.tensors) {
+    const lab::Comparison& c = tensor.comparison;
+    table.add_row({std::string(tensor.label), lab::error_text(c.max_error),
+                   lab::error_text(c.bound), lab::error_text(c.mean_error),
+                   lab::error_text(c.mean_bound), tensor.worst_index, c.pass() ? "pass" : "FAIL"});
+  }
+  fmt::print(text, "\n{}\n", table.render());
+}
+
+void print_one(std::FILE* text, const lab::Case& what, const lab::Report& report) {
+  fmt::print(text, "Problem: {}\n", what.name());
+  fmt::print(text, "Implementation: {} ({})\n", report.implementation,
+             lab::tuning_text(report.tuning));
+  print_differences(text, report);
+  if (!report.tensors.empty()) print_bounds(text, report);
+  const char* const verdict = report.status == lab::Status::ok       ? "PASS"
+                              : report.status == lab::Status::failed ? "FAIL"
+                                                                     : "NOT CHECKED";
+  fmt::print(text, "{}{}{}\n\n", verdict, report.reason.empty() ? "" : ": ", report.reason);
+}
+
+struct Tally {
+  std::size_t passed = 0, failed = 0, not_possible = 0;
+
+  void add(lab::Status status) {
+    if (status == lab::Status::ok)
+      ++passed;
+    else if (status == lab::Status::failed)
+      ++failed;
+    else
+      ++not_possible;
+  }
+
+  int exit_status() const {
+    if (failed > 0) return kCheckFailed;
+    return passed == 0 && not_possible > 0 ? kNotPossible : kDone;
+  }
+};
+
+void print_failure(std::FILE* text, const lab::Case& what, const lab::Report& report) {
+  fmt::print(text, "{} {} on {}\n  {}\n  again: {}\n",
+             report.status == lab::Status::failed ? "FAIL" : "SKIP", report.implementation,
+             what.name(), report.reason, what.command(report.implementation));
+}
+
+}  // namespace
+
+int verify(const VerifyOptions& options) {
+  const auto implementations = find_implementations(
+      options.implementations.empty() ? default_implementations() : options.implementations);
+  const std::vector<lab::Case> cases = choose_cases(options);
+  lab::RecordWriter records = options.output.records();
+  std::FILE* text = options.output.text();
+  Progress progress(cases.size());
+  Tally tally;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    progress.show(i, cases[i].name());
+    for (const lab::Report& report : lab::verify(cases[i], implementations)) {
+      tally.add(report.status);
+      records.write(cases[i], report);
+      if (cases.size() == 1) {
+        progress.clear();
+        print_one(text, cases[i], report);
+      } else if (report.status != lab::Status::ok) {
+        progress.clear();
+        print_failure(text, cases[i], report);
+      }
+    }
+  }
+  progress.clear();
+  if (cases.size() > 1) {
+    fmt::print(text, "{} cases, {} checks: {} passed, {} failed, {} not possible\n{}\n",
+               cases.size(), tally.passed + tally.failed + tally.not_possible, tally.passed,
+               tally.failed, tally.not_possible, tally.failed == 0 ? "PASS" : "FAIL");
+  }
+  return tally.exit_status();
+}
+
+}  // namespace strobe::cli

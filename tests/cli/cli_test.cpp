@@ -1,0 +1,239 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/program.h"
+
+namespace strobe::test {
+namespace {
+
+using nlohmann::json;
+
+/// One sentence on the standard error, nothing on the standard output.
+void expect_refusal(const std::string& arguments, int status, const std::string& about) {
+  const Outcome outcome = strobe(arguments);
+  EXPECT_EQ(outcome.status, status) << arguments;
+  EXPECT_EQ(outcome.out, "") << arguments;
+  EXPECT_EQ(outcome.err.rfind("strobe: ", 0), 0u) << arguments << ": " << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, about)) << arguments << ": " << outcome.err;
+}
+
+std::vector<json> lines(const std::string& text) {
+  std::vector<json> records;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) records.push_back(json::parse(line));
+  return records;
+}
+
+constexpr const char* kSmallBench =
+    "bench --batch 1 --seqlen 64 --nheads 2 --headdim 16 --repeats 2 ";
+
+TEST(Info, SaysWhatIsHere) {
+  const Outcome outcome = strobe("info");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* part : {"CPU", "STROBE_CPU_ISA", "STROBE_THREADS", "Memory", "no CUDA backend",
+                           "flash", "standard", "oracle"}) {
+    EXPECT_TRUE(contains(outcome.out, part)) << part;
+  }
+}
+
+TEST(Info, RefusesAnIsaThatIsNotThere) {
+  const Outcome outcome = strobe("info >/dev/null; STROBE_CPU_ISA=mmx " STROBE_PROGRAM " info");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_TRUE(contains(outcome.err, "strobe: STROBE_CPU_ISA")) << outcome.err;
+}
+
+TEST(List, ShowsFeaturesOfEveryImplementation) {
+  const Outcome outcome = strobe("list");
+  EXPECT_EQ(outcome.status, 0);
+  for (const char* part : {"flash", "standard", "oracle", "backward", "varlen", "dropout", "yes"}) {
+    EXPECT_TRUE(contains(outcome.out, part)) << part;
+  }
+}
+
+TEST(List, SaysWhoSupportsAProblem) {
+  const Outcome outcome = strobe("list --problem 's128 d64 bf16 causal'");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_TRUE(contains(outcome.out, "b1 sq128 h1 d64 bf16 causal")) << outcome.out;
+}
+
+TEST(List, ExitsWithThreeIfNobodyDoes) {
+  const Outcome outcome = strobe("list --problem 's128 d64 int8'");
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_TRUE(contains(outcome.out, "int8")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.err, "strobe: ")) << outcome.err;
+}
+
+TEST(Verify, PrintsTheDifferencesOfOneProblem) {
+  const Outcome outcome = strobe("verify --problem 'b2 s40 h4 hk2 d16 bf16 causal'");
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  std::size_t at = 0;
+  for (const char* line :
+       {"Output max diff: ", "Output mean diff: ", "dQ max diff: ", "dK max diff: ",
+        "dV max diff: ", "dQ mean diff: ", "dK mean diff: ", "dV mean diff: ", "Allowed", "PASS"}) {
+    at = outcome.out.find(line, at);
+    ASSERT_NE(at, std::string::npos) << line << "\n" << outcome.out;
+  }
+  EXPECT_FALSE(contains(outcome.err, "\x1b")) << "no progress outside of a terminal";
+}
+
+TEST(Verify, ForwardAloneHasNoGradients) {
+  const Outcome outcome =
+      strobe("verify --problem 's40 d16 fp32' --pass forward --impl flash,standard");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "Implementation: standard"));
+  EXPECT_FALSE(contains(outcome.out, "dQ"));
+}
+
+TEST(Verify, TakesEveryKindOfInput) {
+  const Outcome outcome = strobe(
+      "verify --problem 's40 d16 fp16 bias:qk' --inputs-scale 3 --seed 9 --storage sliced "
+      "--distribution opposed --masked-bias");
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "x3, opposed, sliced, masked bias, inputs 9")) << outcome.out;
+}
+
+TEST(Verify, WritesRecords) {
+  const Outcome outcome = strobe("verify --problem 's40 d16 fp16' --impl flash,oracle --json -");
+  EXPECT_EQ(outcome.status, 0);
+  const auto records = lines(outcome.out);
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0]["implementation"], "flash");
+  EXPECT_EQ(records[1]["error"]["rule"], "pass");
+  EXPECT_TRUE(contains(outcome.err, "PASS")) << "the text goes elsewhere then";
+}
+
+TEST(Bench, PrintsTimesRatesMemoryAndError) {
+  const Outcome outcome = strobe(kSmallBench);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* part : {"Forward Pass Results:", "Backward Pass Results:", "Time (min):",
+                           "Time (avg):", "Time (max):", "Time (median):", "GFLOP/s", "FMA peak",
+                           "workspace", "against the oracle", "PASS"}) {
+    EXPECT_TRUE(contains(outcome.out, part)) << part << "\n" << outcome.out;
+  }
+}
+
+TEST(Bench, DefaultsAreThoseOfTheQuickStart) {
+  const Outcome outcome = strobe("bench --repeats 1 --no-grad");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "Problem: b2 sq1024 h8 d64 fp32\n")) << outcome.out;
+  EXPECT_FALSE(contains(outcome.out, "Backward"));
+}
+
+TEST(Bench, OptionsMakeTheProblem) {
+  const Outcome outcome = strobe(
+      "bench --batch 3 --seqlen 20 --seqlen-k 30 --nheads 4 --kv-heads 2 --headdim 8 --causal "
+      "--dtype bf16 --repeats 1 --no-grad --impl standard --threads 1 --json -");
+  const auto records = lines(outcome.out);
+  ASSERT_EQ(records.size(), 1u) << outcome.err;
+  EXPECT_EQ(records[0]["problem"], "b3 sq20 sk30 h4 hk2 d8 bf16 causal");
+  EXPECT_EQ(records[0]["implementation"], "standard");
+  EXPECT_EQ(records[0]["samples"].size(), 1u);
+  EXPECT_EQ(records[0]["machine"]["threads"], 1);
+  EXPECT_GT(records[0]["roofline"], 0);
+}
+
+TEST(Bench, TakesAProblemByItsText) {
+  const Outcome outcome = strobe("bench --problem 'lq20,3 h2 d8 fp16' --repeats 1");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "Problem: b2 lq20,3 h2 d8 fp16 bwd")) << outcome.out;
+}
+
+TEST(Compare, NamesTheFastestAndTheLeanest) {
+  const Outcome outcome =
+      strobe("compare --quick --problem 's64 d16 fp32' --problem 's32 d8 bf16 bwd'");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* part : {"b1 sq64 h1 d16 fp32", "b1 sq32 h1 d8 bf16 bwd", "flash", "standard",
+                           "Speed-up", "1.00x", "pass", "Fastest: ", "Lowest memory: "}) {
+    EXPECT_TRUE(contains(outcome.out, part)) << part << "\n" << outcome.out;
+  }
+}
+
+TEST(Compare, WritesARecordForEveryRow) {
+  const Outcome outcome =
+      strobe("compare --quick --problem 's64 d16 fp32' --impl oracle,flash --json -");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  ASSERT_EQ(lines(outcome.out).size(), 2u);
+  EXPECT_EQ(lines(outcome.out)[0]["implementation"], "oracle");
+}
+
+TEST(Json, RefusesAnExistingFileUnlessForced) {
+  const std::string path = fresh_path("records");
+  std::ofstream(path) << "precious\n";
+  expect_refusal(kSmallBench + ("--json " + path), 2, "--force");
+  EXPECT_EQ(read_file(path), "precious\n");
+  EXPECT_EQ(strobe(kSmallBench + ("--force --json " + path)).status, 0);
+  EXPECT_EQ(lines(read_file(path)).size(), 2u);
+  expect_refusal(kSmallBench + std::string("--json /nowhere/at/all"), 2, "/nowhere/at/all");
+}
+
+TEST(Json, WorkThatFailsDestroysNothing) {
+  const std::string path = fresh_path("records");
+  std::ofstream(path) << "precious\n";
+  EXPECT_EQ(strobe("bench --problem 's8 int8' --force --json " + path).status, 3);
+  EXPECT_EQ(read_file(path), "precious\n");
+}
+
+TEST(Usage, ErrorsNameWhatIsWrongAndWhatIsAllowed) {
+  expect_refusal("", 2, "strobe --help");
+  expect_refusal("paint", 2, "paint");
+  expect_refusal("bench --sequence 4", 2, "--sequence");
+  expect_refusal("bench --batch two", 2, "--batch");
+  expect_refusal("bench --batch -1", 2, "batch");
+  expect_refusal("bench --headdim 513", 2, "512");
+  expect_refusal("bench --nheads 8 --kv-heads 3", 2, "heads_k");
+  expect_refusal("bench --dtype fp64", 2, "fp32");
+  expect_refusal("bench --repeats 0", 2, "--repeats");
+  expect_refusal("bench --problem 's8' --batch 3", 2, "--batch");
+  expect_refusal("bench --impl cudnn", 2, "flash, standard, oracle");
+  expect_refusal("verify --impl flash,cudnn", 2, "flash, standard, oracle");
+  expect_refusal("compare --impl cudnn", 2, "flash, standard, oracle");
+  expect_refusal("verify --problem 's8 purple'", 2, "purple");
+  expect_refusal("verify --problem 'd64'", 2, "length");
+  expect_refusal("verify --problem 's8' --grid quick", 2, "--grid");
+  expect_refusal("verify --grid huge", 2, "quick");
+  expect_refusal("verify --problem 's8' --pass sideways", 2, "forward");
+  expect_refusal("verify --problem 's8' --storage upside-down", 2, "transposed");
+  expect_refusal("verify --problem 'lq3,4' --storage expanded", 2, "expanded");
+  expect_refusal("list --problem 's8 s9'", 2, "s9");
+}
+
+TEST(Usage, WhatThisMachineCannotDoExitsWithThree) {
+  expect_refusal("bench --problem 's8 int8'", 3, "int8");
+  EXPECT_EQ(strobe("bench --problem 'b1000000 s1000000 h8 d64' --no-grad").status, 3);
+  const Outcome compare = strobe("compare --quick --problem 's8 int8'");
+  EXPECT_EQ(compare.status, 3);
+}
+
+class EverySubcommand : public testing::TestWithParam<const char*> {};
+
+TEST_P(EverySubcommand, HelpHasAnExampleThatRunsAsPrinted) {
+  const Outcome help = strobe(std::string(GetParam()) + " --help");
+  EXPECT_EQ(help.status, 0);
+  const std::size_t example = help.out.find("Example:");
+  ASSERT_NE(example, std::string::npos) << help.out;
+  const std::size_t command = help.out.find("strobe ", example);
+  ASSERT_NE(command, std::string::npos);
+  const std::size_t arguments = command + std::string("strobe ").size();
+  const Outcome run = strobe(help.out.substr(arguments, help.out.find('\n', command) - arguments));
+  EXPECT_EQ(run.status, 0) << run.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(, EverySubcommand,
+                         testing::Values("info", "list", "verify", "bench", "compare"));
+
+TEST(Usage, VersionAndHelpGoToTheStandardOutput) {
+  EXPECT_EQ(strobe("--version").out.rfind("strobe ", 0), 0u);
+  const Outcome help = strobe("--help");
+  EXPECT_EQ(help.status, 0);
+  for (const char* part : {"info", "list", "verify", "bench", "compare", "Exit status"}) {
+    EXPECT_TRUE(contains(help.out, part)) << part;
+  }
+}
+
+}  // namespace
+}  // namespace strobe::test

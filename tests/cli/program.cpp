@@ -1,0 +1,41 @@
+#include "cli/program.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace strobe::test {
+
+std::string fresh_path(const std::string& name) {
+  const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+  std::string file = std::string(info->test_suite_name()) + "." + info->name() + "." + name;
+  std::replace(file.begin(), file.end(), '/', '.');  // of a parameterised test
+  const std::string path = testing::TempDir() + "strobe_cli_test." + file;
+  std::filesystem::remove(path);
+  return path;
+}
+
+std::string read_file(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+Outcome strobe(const std::string& arguments) {
+  const std::string out = fresh_path("out"), err = fresh_path("err");
+  const std::string command =
+      std::string(STROBE_PROGRAM) + " " + arguments + " >" + out + " 2>" + err;
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
+}
+
+}  // namespace strobe::test

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+namespace strobe::test {
+
+/// What a finished run of the program left.
+struct Outcome {
+  int status = -1;
+  std::string out{}, err{};
+};
+
+/// Runs the built program with these arguments, as a shell would read them.
+Outcome strobe(const std::string& arguments);
+
+/// A path in the test's own folder where nothing is yet.
+std::string fresh_path(const std::string& name);
+
+std::string read_file(const std::string& path);
+
+bool contains(const std::string& text, const std::string& part);
+
+}  // namespace strobe::test
