@@ -1,0 +1,86 @@
+# The front door. CMake does the work; this names the jobs and sees to it that the tools are there.
+
+BUILD        ?= build
+PREFIX       ?= /usr/local
+JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 60
+CMAKE_ARGS   ?=
+CTEST_ARGS   ?=
+
+# The architecture that this machine is not.
+CROSS := $(if $(filter aarch64,$(shell uname -m)),x86_64,aarch64)
+
+# A build folder that exists keeps the options it was configured with.
+configure = if [ -f $(1)/CMakeCache.txt ]; then cmake -B $(1) $(CMAKE_ARGS); \
+            else cmake --preset $(2) -B $(1) $(CMAKE_ARGS); fi
+ctest     = ctest --output-on-failure --parallel $(JOBS) $(CTEST_ARGS) --test-dir
+sources   = find include src tests fuzz examples -name '*.h' -o -name '*.cpp' -o -name '*.c'
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test bench install format format-check lint asan tsan fuzz cross-test clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
+
+run: build  ## compare the implementations on a few problems, check each, print the table
+	$(BUILD)/strobe compare --quick
+
+build:  ## build the program, build/strobe
+	@scripts/setup run
+	@$(call configure,$(BUILD),release)
+	cmake --build $(BUILD) --target strobe_cli
+
+test:  ## build everything and run the tests
+	@scripts/setup test
+	@$(call configure,$(BUILD),release)
+	cmake --build $(BUILD)
+	$(ctest) $(BUILD)
+
+bench: build  ## time the best implementation on a few problems
+	$(BUILD)/strobe bench --problem "b1 sq1024 h8 d64 fp32"
+	$(BUILD)/strobe bench --problem "b1 sq4096 h8 d128 fp32"
+	$(BUILD)/strobe bench --problem "b1 sq4096 h8 hk2 d128 bf16 causal"
+	$(BUILD)/strobe bench --problem "b1 sq2048 h8 d64 fp32 causal bwd"
+
+install: build  ## install program, library and headers under PREFIX (/usr/local)
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+format:  ## rewrite every source file in the project's style
+	@scripts/setup lint
+	$(sources) | xargs clang-format -i
+
+format-check:  ## say which lines are not in the project's style
+	@scripts/setup lint
+	$(sources) | xargs clang-format --dry-run -Werror
+
+lint:  ## clang-tidy over src/
+	@scripts/setup run lint
+	@$(call configure,build-lint,lint)
+	run-clang-tidy -quiet -p build-lint -j $(JOBS) '^$(CURDIR)/src/'
+
+asan:  ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/setup test
+	@$(call configure,build-asan,asan)
+	cmake --build build-asan
+	$(ctest) build-asan
+
+tsan:  ## the threaded tests under ThreadSanitizer
+	@scripts/setup test
+	@$(call configure,build-tsan,tsan)
+	cmake --build build-tsan
+	$(ctest) build-tsan --tests-regex 'Thread|Parallel'
+
+fuzz:  ## each fuzz target for FUZZ_SECONDS (60)
+	@scripts/setup run fuzz
+	@$(call configure,build-fuzz,fuzz)
+	cmake --build build-fuzz --target fuzzers
+	scripts/fuzz build-fuzz $(FUZZ_SECONDS)
+
+cross-test:  ## build for the other architecture and run its tests under qemu
+	@scripts/setup test cross
+	@$(call configure,build-cross-$(CROSS),cross-$(CROSS))
+	cmake --build build-cross-$(CROSS)
+	$(ctest) build-cross-$(CROSS)
+
+clean:  ## remove every build folder
+	rm -rf build build-debug build-asan build-tsan build-fuzz build-lint build-cross-*
