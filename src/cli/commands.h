@@ -43,6 +43,7 @@ int list(const ListOptions& options);
 
 struct VerifyOptions {
   std::string grid{};
+  std::string share = "1/1";  ///< which part of the grid, of how many
   std::string problem{};
   std::string pass = "both";
   std::vector<std::string> implementations{};

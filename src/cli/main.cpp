@@ -76,6 +76,10 @@ void add_verify(CLI::App& program, int& status) {
   CLI::Option* grid =
       command->add_option("--grid", o->grid, "Many cases: quick (the default) or full")
           ->check(CLI::IsMember({"quick", "full"}));
+  command
+      ->add_option("--share", o->share,
+                   "The K-th of N parts of the grid, to run parts side by side")
+      ->type_name("K/N");
   command->add_option("--problem", o->problem, "One problem by its text form")
       ->type_name("TEXT")
       ->excludes(grid);

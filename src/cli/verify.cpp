@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "report/table.h"
 #include "report/text.h"
+#include "strobe/error.h"
 #include "strobe/registry.h"
 #include "verify/grid.h"
 
@@ -29,13 +32,29 @@ void choose_pass(lab::Case& what, const std::string& pass, bool from_grid) {
   what.problem.pass = pass == "forward" ? Pass::forward : Pass::backward;
 }
 
+/// Every N-th case from the K-th on, so that all parts take about equally long.
+std::vector<lab::Case> take_share(const std::vector<lab::Case>& cases, const std::string& share) {
+  std::size_t part = 0;
+  std::size_t parts = 0;
+  int length = 0;
+  if (std::sscanf(share.c_str(), "%zu/%zu%n", &part, &parts, &length) != 2 ||
+      static_cast<std::size_t>(length) != share.size() || part < 1 || part > parts) {
+    throw InvalidArgument(
+        "--share", fmt::format("is '{}', allowed is K/N with 1 <= K <= N, such as 2/8", share));
+  }
+  std::vector<lab::Case> taken;
+  for (std::size_t i = part - 1; i < cases.size(); i += parts) taken.push_back(cases[i]);
+  return taken;
+}
+
 std::vector<lab::Case> choose_cases(const VerifyOptions& options) {
   const bool from_grid = options.problem.empty();
   std::vector<lab::Case> cases;
   if (!from_grid) {
     cases = {{Problem::parse(options.problem), options.inputs}};
   } else {
-    cases = options.grid == "full" ? lab::full_grid() : lab::quick_grid();
+    cases =
+        take_share(options.grid == "full" ? lab::full_grid() : lab::quick_grid(), options.share);
   }
   for (lab::Case& what : cases) choose_pass(what, options.pass, from_grid);
   return cases;

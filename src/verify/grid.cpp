@@ -104,12 +104,6 @@ const std::vector<Tweak>& masks() {
   return list;
 }
 
-/// With a single key the true dq is zero, and the baseline finds that exactly. A flash kernel
-/// takes D from the output, which dropout makes v / (1 - dropout), rounded: not zero in 16 bits.
-bool can_drop(const Case& c) {
-  return c.problem.keys() > 1;
-}
-
 const std::vector<Tweak>& features() {
   static const std::vector<Tweak> list{
       [](Case&) {},
@@ -119,9 +113,7 @@ const std::vector<Tweak>& features() {
       [](Case& c) { c.problem.softcap = 50, c.inputs.scale = 5; },
       [](Case& c) { c.problem.alibi = true; },
       [](Case& c) { c.problem.sinks = true; },
-      [](Case& c) {
-        if (can_drop(c)) c.problem.dropout = 0.17, c.problem.dropout_seed = c.inputs.seed;
-      },
+      [](Case& c) { c.problem.dropout = 0.17, c.problem.dropout_seed = c.inputs.seed; },
       [](Case& c) { c.problem.scale = 1.0 / static_cast<double>(c.problem.dim); },
       [](Case& c) { c.problem.scale = -0.1; },
       [](Case& c) { c.problem.bias = Bias{}; },
@@ -134,10 +126,7 @@ const std::vector<Tweak>& features() {
       [](Case& c) { c.problem.bias = Bias{}, c.inputs.masked_bias = true; },
       [](Case& c) { c.problem.alibi = c.problem.sinks = true; },
       [](Case& c) { c.problem.bias = Bias{}, c.problem.softcap = 15, c.problem.sinks = true; },
-      [](Case& c) {
-        if (can_drop(c)) c.problem.dropout = 0.17;
-        c.problem.alibi = true, c.problem.softcap = 50;
-      }};
+      [](Case& c) { c.problem.dropout = 0.17, c.problem.alibi = true, c.problem.softcap = 50; }};
   return list;
 }
 

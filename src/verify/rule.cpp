@@ -12,11 +12,8 @@ namespace strobe::lab {
 namespace {
 
 constexpr double kLseTolerance = 1e-5;
+constexpr double kMeanFactor = 1.5;
 constexpr std::size_t kFewElements = 16;
-
-double mean_factor(const RuleOptions& options) {
-  return options.gradient && options.dtype == DType::fp32 ? 3 : 1.5;
-}
 
 struct Precision {
   int mantissa_bits;
@@ -139,8 +136,8 @@ Comparison compare(const Answers& answers, const RuleOptions& options) {
                     .baseline_max = std::max(here.max, options.elsewhere.max),
                     .baseline_mean = std::max(here.mean, options.elsewhere.mean),
                     .worst = error.worst()};
-  result.bound = (options.gradient ? 3 : 2) * result.baseline_max + 2 * slack + options.extra;
-  result.mean_bound = std::max(mean_factor(options) * result.baseline_mean, rounding.mean());
+  result.bound = (options.gradient ? 3 : 2) * result.baseline_max + 2 * slack + options.room;
+  result.mean_bound = std::max(kMeanFactor * result.baseline_mean, rounding.mean());
   if (ours.size() < kFewElements) result.mean_bound = std::max(result.mean_bound, result.bound);
   if (result.max_error > result.bound) {
     const auto worst = static_cast<std::size_t>(result.worst);
@@ -158,7 +155,7 @@ Comparison compare_lse(std::span<const double> ours, std::span<const double> ora
                        const RuleOptions& options) {
   require_same_size(ours.size(), oracle.size(), "oracle");
   const auto allowed = [&](std::size_t i) {
-    return kLseTolerance * std::max(1.0, std::fabs(oracle[i])) + options.extra;
+    return kLseTolerance * std::max(1.0, std::fabs(oracle[i])) + options.room;
   };
   ErrorSum share;  // of what is allowed
   for (std::size_t i = 0; i < ours.size(); ++i) {

@@ -35,7 +35,7 @@ ErrorLevel error_level(std::span<const double> values, std::span<const double> o
 struct RuleOptions {
   DType dtype = DType::fp32;  ///< the type that the tensor was computed in
   bool gradient = false;
-  double extra = 0;  ///< added to the bound of every element
+  double room = 0;  ///< on top of an element's bound: rounding that the baseline cannot show
   /// The baseline's error on other draws of the same problem, where one draw says too little.
   ErrorLevel elsewhere{};
   /// Writes the index of an element; by default "[i]".
@@ -58,19 +58,13 @@ struct RuleOptions {
 /// baseline's output is v itself, error 0, and 1.5 times that leaves nothing). In 16 bits it is a
 /// quarter or less of what the sums before the rounding make, so it decides nothing else.
 ///
-/// For gradients in fp32 the factor of the mean is 3, as that of their elements. There the rounding
-/// of the result no longer hides how it came about: the baseline keeps its probabilities, a flash
-/// kernel makes them again from an LSE in fp32, and half a unit of an LSE between 4 and 8 is four
-/// half units of every probability of the row. Measured over a thousand cases that makes the mean
-/// error up to 2.2 times the baseline's, and 2.9 times where a tensor comes from a few rows.
-///
 /// In a tensor of less than 16 elements a mean is a few draws of the same lottery as the maximum;
 /// there the bound of the elements is the bound of the mean as well.
 Comparison compare(const Answers& answers, const RuleOptions& options);
 
-/// The rule for the log-sum-exp: within 1e-5 * max(1, |oracle|) (and options.extra), minus infinity
-/// exactly where the oracle has it. It needs no baseline: fp32 holds it in every dtype. The worst
-/// element and its error are those that come closest to what they are allowed.
+/// The rule for the log-sum-exp: within 1e-5 * max(1, |oracle|) + options.room, minus infinity
+/// exactly where the oracle has it. It needs no baseline: fp32 holds it in every dtype.
+/// The worst element and its error are those that come closest to what they are allowed.
 Comparison compare_lse(std::span<const double> ours, std::span<const double> oracle,
                        const RuleOptions& options);
 

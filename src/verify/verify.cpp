@@ -113,28 +113,21 @@ Truth find_truth(Operands& operands) {
   return truth;
 }
 
-/// The rule is made for the output and for dq, dk and dv. Others get room for what it cannot know:
-/// - lse is a logit where there are few keys. A logit is a sum of dim products, and large inputs
-///   make that 1e-5 wrong by the fp32 rounding of its partial sums alone.
-/// - dbias is the bare p * (dp - D). The baseline's D is a sum of its own dp, whose errors cancel;
-///   a flash kernel's is dout . out, a dot product of its own with fp32 roundings of its own.
-/// - dsinks is a handful of sums over all rows, so the baseline's error is a handful of draws.
-double extra_room(std::string_view tensor, const Case& what, const std::vector<double>& truth) {
+/// Room for what fp32 rounding does where the baseline is no measure of it. A dot product of n
+/// terms rounds n partial sums of about its own size.
+/// - lse is a logit where a row sees one key; large inputs make that 1e-5 wrong by itself.
+/// - dsinks is one number per head, the sum of a dot product per row: the baseline's error is a
+///   handful of draws and may be small by luck.
+double room_for(std::string_view tensor, const Case& what) {
   const Problem& problem = what.problem;
-  const double input = what.inputs.scale;
+  const auto root = [](std::int64_t n) { return std::sqrt(static_cast<double>(n)); };
   if (tensor == "lse") {
-    const double terms = std::sqrt(static_cast<double>(problem.dim));
-    return terms * half_ulp(DType::fp32, terms * input * input) *
-           std::fabs(problem.softmax_scale());
-  }
-  if (tensor == "dbias") {
-    const double typical_dot = std::sqrt(static_cast<double>(problem.value_dim())) * input;
-    return 4 * half_ulp(DType::fp32, 4 * typical_dot);
+    const double dot = root(problem.dim) * what.inputs.scale * what.inputs.scale;
+    return root(problem.dim) * half_ulp(DType::fp32, dot) * std::fabs(problem.softmax_scale());
   }
   if (tensor == "dsinks") {
-    double largest = 1;
-    for (const double value : truth) largest = std::max(largest, std::fabs(value));
-    return 1e-5 * largest;
+    const double dot = root(problem.value_dim()) * what.inputs.scale;
+    return root(problem.total_q()) * half_ulp(DType::fp32, dot);
   }
   return 0;
 }
@@ -149,7 +142,7 @@ TensorReport judge(std::size_t output, const Operands& operands, const Snapshot&
   const RuleOptions options{
       .dtype = what.problem.dtype,
       .gradient = field.pass == Pass::backward,
-      .extra = extra_room(field.name, what, expected),
+      .room = room_for(field.name, what),
       .elsewhere = truth.baseline_elsewhere[output],
       .index_text = [&view](std::int64_t element) { return index_text(view, element); }};
   TensorReport report{.tensor = field.name, .label = field.label};

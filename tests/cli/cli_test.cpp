@@ -97,6 +97,16 @@ TEST(Verify, TakesEveryKindOfInput) {
   EXPECT_TRUE(contains(outcome.out, "x3, opposed, sliced, masked bias, inputs 9")) << outcome.out;
 }
 
+TEST(Verify, TheSharesOfAGridAreAllOfIt) {
+  const auto cases = [](const std::string& share) {
+    const Outcome outcome = strobe("verify --grid quick --pass forward --share " + share);
+    EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+    return std::stoi(outcome.out);
+  };
+  EXPECT_EQ(cases("1/12") * 12, 192);
+  EXPECT_EQ(cases("12/12") * 12, 192);
+}
+
 TEST(Verify, WritesRecords) {
   const Outcome outcome = strobe("verify --problem 's40 d16 fp16' --impl flash,oracle --json -");
   EXPECT_EQ(outcome.status, 0);
@@ -196,6 +206,8 @@ TEST(Usage, ErrorsNameWhatIsWrongAndWhatIsAllowed) {
   expect_refusal("verify --problem 'd64'", 2, "length");
   expect_refusal("verify --problem 's8' --grid quick", 2, "--grid");
   expect_refusal("verify --grid huge", 2, "quick");
+  expect_refusal("verify --grid quick --share 5/4", 2, "K/N");
+  expect_refusal("verify --grid quick --share half", 2, "K/N");
   expect_refusal("verify --problem 's8' --pass sideways", 2, "forward");
   expect_refusal("verify --problem 's8' --storage upside-down", 2, "transposed");
   expect_refusal("verify --problem 'lq3,4' --storage expanded", 2, "expanded");

@@ -119,8 +119,8 @@ inline void through_softcap(const HeadTask& task, std::int64_t keys,
 /// Adds one block's sums of p and of p * dp, lane by lane.
 inline void add_statistics(std::int64_t keys, const GradientBuffers& buffers, float* sums) {
   for (int v = 0; v < kTileVecs; ++v) {
-    Vec sum = load(sums + v * kWidth);
-    Vec dot = load(buffers.delta + v * kWidth);
+    Vec sum = splat(0.0F);
+    Vec dot = splat(0.0F);
     const Vec lse = load(buffers.lse + v * kWidth);
     for (std::int64_t j = 0; j < keys; ++j) {
       const std::int64_t at = j * kPanel + v * kWidth;
@@ -129,8 +129,8 @@ inline void add_statistics(std::int64_t keys, const GradientBuffers& buffers, fl
       const Vec more = fma(p, load(buffers.gradients + at), dot);
       dot = select(equal(p, splat(0.0F)), dot, more);  // hidden: not even 0 * infinity
     }
-    store(sums + v * kWidth, sum);
-    store(buffers.delta + v * kWidth, dot);
+    store(sums + v * kWidth, load(sums + v * kWidth) + sum);
+    store(buffers.delta + v * kWidth, load(buffers.delta + v * kWidth) + dot);
   }
 }
 
@@ -139,9 +139,9 @@ inline void store_statistics(const HeadTask& task, std::int64_t query, std::int6
                              const GradientBuffers& buffers, const float* sums) {
   for (std::int64_t i = 0; i < count; ++i) {
     const bool empty = buffers.lse[i] == kInfinity;
-    const float sink = task.has_sink && !empty ? ::expf(task.sink - buffers.lse[i]) : 0.0F;
-    const float sum = sums[i] + sink;  // one, but for the rounding of the LSE
-    const float correction = empty ? 0.0F : (1.0F - sum) / sum;
+    // One, but for the rounding of the LSE.
+    const double sum = sums[i] + (task.has_sink ? ::exp(double{task.sink} - buffers.lse[i]) : 0.0);
+    const float correction = empty ? 0.0F : static_cast<float>((1.0 - sum) / sum);
     task.correction[query + i] = correction;
     task.delta[query + i] = buffers.delta[i] + buffers.delta[i] * correction;
   }

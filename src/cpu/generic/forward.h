@@ -51,7 +51,7 @@ STROBE_INLINE void online_softmax(std::int64_t keys, float* scores, float* row_m
     base[v] = select(equal(peak[v], splat(-kInfinity)), splat(0.0F), peak[v]);
     const Vec factor = exp_difference(load(row_max + v * kWidth), base[v]);
     store(keep + v * kWidth, factor);
-    sum[v] = load(row_sum + v * kWidth) * factor;
+    sum[v] = splat(0.0F);
     store(row_max + v * kWidth, peak[v]);
   }
   for (std::int64_t j = 0; j < keys; ++j) {
@@ -62,7 +62,10 @@ STROBE_INLINE void online_softmax(std::int64_t keys, float* scores, float* row_m
       sum[v] = sum[v] + p;
     }
   }
-  for (int v = 0; v < kTileVecs; ++v) store(row_sum + v * kWidth, sum[v]);
+  for (int v = 0; v < kTileVecs; ++v) {
+    float* total = row_sum + v * kWidth;
+    store(total, fma(load(total), load(keep + v * kWidth), sum[v]));
+  }
 }
 
 inline void apply_dropout(const HeadTask& task, const Block& block, float* scores, float* keep) {
@@ -89,29 +92,25 @@ inline void forward_panel(const HeadTask& task, const Block& block, bool finite_
                    buffers.scores, keep, buffers.sums + panel * kPanel * buffers.padded_v);
 }
 
-/// The sink joins the softmax at the end: a logit without a value.
-inline void add_sink(const HeadTask& task, float& peak, float& sum) {
-  if (!task.has_sink || peak == -kInfinity) return;  // a row that sees nothing stays empty
-  const float top = task.sink > peak ? task.sink : peak;
-  sum = sum * ::expf(peak - top) + ::expf(task.sink - top);
-  peak = top;
-}
-
-/// Divides by the row sums and stores one panel.
+/// Divides by the row sums and stores one panel. The sink joins the softmax here: a logit without
+/// a value. A row that sees no key stays empty, sink or not.
 inline void store_panel(const HeadTask& task, std::int64_t query, std::int64_t count,
                         std::int64_t panel, const ForwardBuffers& buffers) {
   transpose(buffers.sums + panel * kPanel * buffers.padded_v, kPanel, task.dim_v, kPanel,
             buffers.rows, buffers.padded_v);
   for (std::int64_t i = 0; i < count; ++i) {
-    const float own_peak = buffers.row_max[panel * kPanel + i];
-    float peak = own_peak;
-    float sum = buffers.row_sum[panel * kPanel + i];
-    add_sink(task, peak, sum);
+    const double peak = buffers.row_max[panel * kPanel + i];
     const bool empty = peak == -kInfinity;
-    const float factor = empty ? 0.0F : ::expf(own_peak - peak) / sum;
+    const double top = task.has_sink && task.sink > peak ? task.sink : peak;
+    const double share = empty ? 0.0 : ::exp(peak - top);  // 1 unless the sink is above the keys
+    const double sum = buffers.row_sum[panel * kPanel + i] * share +
+                       (task.has_sink ? ::exp(task.sink - top) : 0.0);
+    const float factor = empty ? 0.0F : static_cast<float>(share / sum);
     narrow_rows(buffers.rows + i * buffers.padded_v, 0, 1, task.dim_v, factor, task.out, task.dtype,
                 query + i);
-    if (task.lse != nullptr) task.lse[query + i] = empty ? -kInfinity : peak + ::logf(sum);
+    if (task.lse != nullptr) {
+      task.lse[query + i] = empty ? -kInfinity : static_cast<float>(top + ::log(sum));
+    }
   }
 }
 

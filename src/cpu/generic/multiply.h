@@ -22,9 +22,14 @@ struct Tile {
       for (auto& x : row) x = splat(0.0F);
     }
   }
-  STROBE_INLINE void load_from(const float* c, std::int64_t stride) {
+  /// Adds to what is there. Sums over a block start from zero and are added as a whole: that
+  /// rounds at the size of a block's sum, not at that of the whole, so long sums stay exact.
+  STROBE_INLINE void add_to(float* c, std::int64_t stride) const {
     for (int r = 0; r < kTileRows; ++r) {
-      for (int v = 0; v < vecs; ++v) at[r][v] = load(c + r * stride + v * kWidth);
+      for (int v = 0; v < vecs; ++v) {
+        float* target = c + r * stride + v * kWidth;
+        store(target, load(target) + at[r][v]);
+      }
     }
   }
   STROBE_INLINE void store_to(float* c, std::int64_t stride) const {
@@ -82,14 +87,20 @@ inline void accumulate_panel(std::int64_t columns, std::int64_t count, const flo
                              std::int64_t a_stride, const float* b, const float* keep, float* c) {
   for (std::int64_t column = 0; column < columns; column += kTileRows) {
     Tile<kTileVecs> tile;
-    tile.load_from(c + column * kPanel, kPanel);
-    if (keep != nullptr) {
-      for (auto& row : tile.at) {
-        for (int v = 0; v < kTileVecs; ++v) row[v] = row[v] * load(keep + v * kWidth);
-      }
-    }
+    tile.clear();
     tile.template multiply<1, zeros>(count, a + column, a_stride, b, kPanel);
-    tile.store_to(c + column * kPanel, kPanel);
+    float* target = c + column * kPanel;
+    if (keep != nullptr) {
+      for (int r = 0; r < kTileRows; ++r) {
+        for (int v = 0; v < kTileVecs; ++v) {
+          const Vec before = load(target + r * kPanel + v * kWidth);
+          tile.at[r][v] = fma(before, load(keep + v * kWidth), tile.at[r][v]);
+        }
+      }
+      tile.store_to(target, kPanel);
+    } else {
+      tile.add_to(target, kPanel);
+    }
   }
 }
 
@@ -108,9 +119,9 @@ inline void accumulate_columns(std::int64_t rows, std::int64_t count, const floa
                                const float* b, std::int64_t stride, float* c) {
   for (std::int64_t r = 0; r < rows; r += kTileRows) {
     Tile<vecs> tile;
-    tile.load_from(c + r * stride, stride);
+    tile.clear();
     tile.template multiply<kPanel, zeros>(count, scores + r * kPanel, 1, b, stride);
-    tile.store_to(c + r * stride, stride);
+    tile.add_to(c + r * stride, stride);
   }
 }
 
