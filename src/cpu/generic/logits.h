@@ -73,9 +73,9 @@ inline void apply_softcap(const HeadTask& task, std::int64_t keys, float* scores
   const Vec inverse = splat(1.0F / task.softcap);
   for_each_vector(keys, [&](std::int64_t j, int v) {
     float* x = scores + j * kPanel + v * kWidth;
-    const Vec t = tanh(load(x) * inverse);
-    store(x, t * cap);
-    if (slope != nullptr) store(slope + j * kPanel + v * kWidth, splat(1.0F) - t * t);
+    const Tanh t = tanh(load(x) * inverse);
+    store(x, t.value * cap);
+    if (slope != nullptr) store(slope + j * kPanel + v * kWidth, t.slope);
   });
 }
 

@@ -38,9 +38,14 @@ inline Vec exp_difference(Vec x, Vec base) {
   return select(less(distance, splat(-87.3F)), splat(0.0F), scale_by_power(p, shifted));
 }
 
-/// tanh x to a few units in the last place, relative also near 0 where the exponential form
-/// would lose everything.
-inline Vec tanh(Vec x) {
+struct Tanh {
+  Vec value;
+  Vec slope;  // 1 - tanh^2
+};
+
+/// tanh x and its derivative, both to a few units in the last place: relatively also near 0, where
+/// the exponential form would lose the value, and far out, where 1 - tanh^2 would lose the slope.
+inline Tanh tanh(Vec x) {
   const Vec z = x * x;
   Vec p = splat(-5.70498872745e-3F);
   p = fma(p, z, splat(2.06390887954e-2F));
@@ -48,13 +53,15 @@ inline Vec tanh(Vec x) {
   p = fma(p, z, splat(1.33314422036e-1F));
   p = fma(p, z, splat(-3.33332819422e-1F));
   const Vec near = fma(p * z, x, x);
-  // 1 - 2 / (e^2|x| + 1), with the sign put back; beyond 10 it is 1 in float.
+  // |tanh| = 1 - gap with gap = 2 / (e^2|x| + 1), the sign put back after; e^86 is still a float.
   const Vec size = abs(x);
-  const Vec bounded = select(less(splat(10.0F), size), splat(10.0F), size);
-  const Vec far =
-      splat(1.0F) - splat(2.0F) / (exp_difference(bounded + bounded, splat(0.0F)) + splat(1.0F));
+  const Vec bounded = select(less(splat(43.0F), size), splat(43.0F), size);
+  const Vec gap = splat(2.0F) / (exp_difference(bounded + bounded, splat(0.0F)) + splat(1.0F));
+  const Vec far = splat(1.0F) - gap;
   const Vec signed_far = select(less(x, splat(0.0F)), splat(0.0F) - far, far);
-  return select(less(size, splat(0.625F)), near, signed_far);
+  const Mask is_near = less(size, splat(0.625F));
+  return {select(is_near, near, signed_far),
+          select(is_near, splat(1.0F) - near * near, gap * (splat(2.0F) - gap))};
 }
 
 }  // namespace
