@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -64,6 +65,18 @@ json plan_record(const TuningRecord& tuning) {
   return plan;
 }
 
+/// The command line of this process, so that a record says how to get it again.
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string line;
+  for (std::string word; std::getline(file, word, '\0');) {
+    const bool plain = word.find_first_of(" \t\"'*;|&$") == std::string::npos;
+    if (line.empty()) word = "strobe";  // wherever the program lies
+    line += (line.empty() ? "" : " ") + (plain ? word : fmt::format("'{}'", word));
+  }
+  return line;
+}
+
 /// What every record has, whoever wrote it.
 template <class Result>
 json common_record(const Result& result, const Problem& problem, int threads) {
@@ -78,6 +91,7 @@ json common_record(const Result& result, const Problem& problem, int threads) {
               {"machine", machine_record(threads)},
               {"version", version()},
               {"commit", STROBE_COMMIT},
+              {"command", command_line()},
               {"time", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))}};
   if (!result.reason.empty()) record["reason"] = result.reason;
   return record;

@@ -16,7 +16,7 @@ using nlohmann::json;
 void expect_common(const json& record) {
   for (const char* field :
        {"schema", "implementation", "device", "problem", "fields", "pass", "plan", "status",
-        "memory", "error", "machine", "commit", "version", "time"}) {
+        "memory", "error", "machine", "commit", "command", "version", "time"}) {
     EXPECT_TRUE(record.contains(field)) << field;
   }
   const std::string problem = record["problem"];
