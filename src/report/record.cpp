@@ -68,11 +68,12 @@ json plan_record(const TuningRecord& tuning) {
 /// The command line of this process, so that a record says how to get it again.
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string line;
-  for (std::string word; std::getline(file, word, '\0');) {
+  std::string line = "strobe";  // wherever the program lies
+  std::string word;
+  std::getline(file, word, '\0');
+  while (std::getline(file, word, '\0')) {
     const bool plain = word.find_first_of(" \t\"'*;|&$") == std::string::npos;
-    if (line.empty()) word = "strobe";  // wherever the program lies
-    line += (line.empty() ? "" : " ") + (plain ? word : fmt::format("'{}'", word));
+    line += plain ? fmt::format(" {}", word) : fmt::format(" '{}'", word);
   }
   return line;
 }
