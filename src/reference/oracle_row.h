@@ -24,7 +24,7 @@ double dot(const float* a, const float* b, std::int64_t size);
 
 /// The inputs of one query head of one sequence.
 struct Head {
-  Head(const Problem& problem, const Tensors& inputs, const Sequence& sequence, std::int64_t head);
+  Head(const Problem& what, const Tensors& inputs, const Sequence& which, std::int64_t head);
 
   const Problem& problem;
   Sequence sequence;

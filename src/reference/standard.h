@@ -28,7 +28,7 @@ inline constexpr std::int64_t kBlock = 64;
 /// What a plan decided: every array of the workspace. Arrays that the problem does not need have
 /// no place.
 struct StandardPlan {
-  StandardPlan(const Problem& problem, int threads);
+  StandardPlan(const Problem& problem, int thread_count);
 
   int threads;
   std::int64_t bytes = 0;
