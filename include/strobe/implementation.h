@@ -23,7 +23,8 @@ struct Tensors {
   TensorView bias{};   ///< [batch|1, heads|1, seqlen_q|1, seqlen_k]
   TensorView sinks{};  ///< fp32 [heads]
   TensorView alibi_slopes{};  ///< fp32 [heads] or [batch, heads]
-  TensorView cu_seqlens_q{};  ///< int32 [batch + 1], variable length only
+  TensorView cu_seqlens_q{};  ///< int32 [batch + 1], variable length only; rows past the last
+                              ///< offset belong to no sequence and hold nothing of meaning
   TensorView cu_seqlens_k{};
 
   TensorView dout{};  ///< backward: input
