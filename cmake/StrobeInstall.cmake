@@ -6,9 +6,6 @@ install(TARGETS strobe EXPORT strobe-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(STROBE_BUILD_CLI)
-  # The installed program finds its library wherever the two were put together.
-  file(RELATIVE_PATH bin_to_lib /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
-  set_target_properties(strobe_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
   install(TARGETS strobe_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 

@@ -11,7 +11,7 @@ class Scratch {
   explicit Scratch(void* memory) : base_(static_cast<char*>(memory)) {}
 
   float* take(std::int64_t floats) {
-    char* piece = base_ + used_;
+    char* piece = base_ == nullptr ? nullptr : base_ + used_;
     used_ += round_up(floats * static_cast<std::int64_t>(sizeof(float)), 64);
     return reinterpret_cast<float*>(piece);
   }
