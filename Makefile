@@ -37,10 +37,10 @@ test:  ## build everything and run the tests
 	$(ctest) $(BUILD)
 
 bench: build  ## time the best implementation on a few problems
-	$(BUILD)/strobe bench --problem "b1 sq1024 h8 d64 fp32"
-	$(BUILD)/strobe bench --problem "b1 sq4096 h8 d128 fp32"
-	$(BUILD)/strobe bench --problem "b1 sq4096 h8 hk2 d128 bf16 causal"
-	$(BUILD)/strobe bench --problem "b1 sq2048 h8 d64 fp32 causal bwd"
+	$(BUILD)/strobe bench --repeats 5 --problem "b1 sq1024 h8 d64 fp32"
+	$(BUILD)/strobe bench --repeats 5 --problem "b1 sq4096 h8 d128 fp32"
+	$(BUILD)/strobe bench --repeats 5 --problem "b1 sq4096 h8 hk2 d128 bf16 causal"
+	$(BUILD)/strobe bench --repeats 5 --problem "b1 sq2048 h8 d64 fp32 causal bwd"
 
 install: build  ## install program, library and headers under PREFIX (/usr/local)
 	cmake --install $(BUILD) --prefix $(PREFIX)
