@@ -21,8 +21,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kSchema = 1;
-
 json machine_record(int threads) {
   const Machine here = machine();
   return {{"architecture", here.architecture},
@@ -81,7 +79,7 @@ std::string command_line() {
 /// What every record has, whoever wrote it.
 template <class Result>
 json common_record(const Result& result, const Problem& problem, int threads) {
-  json record{{"schema", kSchema},
+  json record{{"schema", kRecordSchema},
               {"implementation", result.implementation},
               {"device", to_string({.kind = result.device})},
               {"problem", problem.text()},

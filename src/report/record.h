@@ -12,6 +12,9 @@
 
 namespace strobe::lab {
 
+/// The version of the records that are written, and the only one that is read.
+inline constexpr int kRecordSchema = 1;
+
 /// The record of one timed implementation, the same fields for every tool.
 nlohmann::json record_of(const Benchmark& benchmark, const Roof& roof);
 
