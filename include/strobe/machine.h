@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "strobe/dtype.h"
 #include "strobe/export.h"
 
 namespace strobe {
@@ -21,13 +22,14 @@ struct Machine {
 
 STROBE_API Machine machine();
 
-/// fp32 FLOP/s of the active ISA's fused multiply-add with operands in registers: the roof that
-/// CPU results are held against. Takes about 50 ms.
-STROBE_API double measure_fma_rate(int threads);
+/// FLOP/s of this machine's fastest multiply-add of operands of this type, summed in fp32, with
+/// the operands in registers: the roof that results are held against. fp16 and bf16 are multiplied
+/// as fp32 where there is no instruction for them. Takes about 50 ms.
+STROBE_API double measure_fma_rate(DType dtype, int threads);
 
-/// Bytes moved per second, reads and writes together, when copying between buffers much larger
-/// than the caches. Takes about 100 ms.
-STROBE_API double measure_copy_rate(int threads);
+/// Bytes moved per second, reads and writes together, when each thread copies `bytes_per_thread`
+/// from one buffer to another again and again. Takes about 100 ms.
+STROBE_API double measure_copy_rate(std::int64_t bytes_per_thread, int threads);
 
 /// While on, each thread that computes keeps to a core of its own, the calling one included: for
 /// measurements, where a migration costs more than what is measured. Off at first.

@@ -1,40 +1,46 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "measure/benchmark.h"
-#include "measure/roof.h"
+#include "measure/roofline.h"
 #include "report/text.h"
-#include "strobe/error.h"
 #include "strobe/registry.h"
+#include "workload/preset.h"
 
 namespace strobe::cli {
 namespace {
 
-DType read_dtype(const std::string& name) {
-  if (const auto dtype = parse_dtype(name)) return *dtype;
-  throw InvalidArgument("dtype", fmt::format("is '{}', allowed is fp32, fp16 or bf16", name));
-}
+struct BenchOptions {
+  ProblemOptions problem{};
+  SamplingOptions sampling{};
+  std::string pass{};  ///< "" is both, or what a preset stands for
+  bool no_grad = false;
+  std::string implementation{};
+  std::string device = "cpu";
+  int threads = 0;
+  OutputOptions output{};
+};
 
-Problem choose_problem(const BenchOptions& options) {
-  if (!options.problem.empty()) return Problem::parse(options.problem);
-  Problem problem{.batch = options.batch,
-                  .seqlen_q = options.seqlen,
-                  .seqlen_k = options.seqlen_k,
-                  .heads = options.heads,
-                  .heads_k = options.heads_k,
-                  .dim = options.dim,
-                  .dtype = read_dtype(options.dtype),
-                  .causal = options.causal};
-  problem.validate();
-  return problem;
+std::vector<Pass> choose_passes(const BenchOptions& options) {
+  const std::string& preset = options.problem.preset;
+  const bool inference = !preset.empty() && lab::find_preset(preset).inference;
+  if (options.no_grad || options.pass == "forward" || (options.pass.empty() && inference)) {
+    return {Pass::forward};
+  }
+  if (options.pass == "backward") return {Pass::backward};
+  return {Pass::forward, Pass::backward};
 }
 
 const Implementation& choose_implementation(const BenchOptions& options, const Problem& problem) {
   const Registry& registry = Registry::instance();
-  return options.implementation.empty() ? registry.best(problem)
-                                        : registry.find(options.implementation);
+  if (!options.implementation.empty()) return registry.find(options.implementation);
+  return registry.best(problem, options.device == "cuda" ? Device::Kind::cuda : Device::Kind::cpu);
 }
 
 std::string accuracy_text(const lab::Accuracy& accuracy) {
@@ -48,9 +54,37 @@ std::string accuracy_text(const lab::Accuracy& accuracy) {
                      accuracy.scope, verdict);
 }
 
-void print_result(std::FILE* text, const lab::Benchmark& b, const lab::Roof& roof) {
+std::string samples_text(const lab::Benchmark& b) {
   const lab::Statistics& ms = b.measurement.ms;
-  const auto rate = [&b](double time) { return b.flops_per_second(time) / 1e9; };
+  const std::string interval =
+      ms.ci95 ? fmt::format(", 95 % sure of {:.3f} to {:.3f}", ms.ci95->low, ms.ci95->high) : "";
+  const std::size_t count = b.measurement.samples_ms.size();
+  return fmt::format("{:.3f} ms of {} sample{}{}, {} caches", ms.median, count,
+                     count == 1 ? "" : "s", interval, name_of(b.policy.cache));
+}
+
+std::string memory_text(const lab::Memory& memory) {
+  const std::string resident =
+      memory.resident ? fmt::format(" ({} measured)", lab::bytes_text(*memory.resident)) : "";
+  return fmt::format("{}: {} inputs, {} outputs, {} workspace{}", lab::bytes_text(memory.peak()),
+                     lab::bytes_text(memory.inputs), lab::bytes_text(memory.outputs),
+                     lab::bytes_text(memory.workspace), resident);
+}
+
+std::string roofline_text(const lab::Benchmark& b, const lab::Peaks& peaks) {
+  const lab::Roofline roof = lab::roofline(b.problem, peaks, b.policy.cache);
+  const double rate = b.flops_per_second(b.measurement.ms.median);
+  if (roof.flops_per_second() <= 0) return "unknown";
+  return fmt::format("{:.1f} % of {:.4g} TFLOP/s, {}-bound at {:.3g} FLOP/byte",
+                     100 * rate / roof.flops_per_second(), roof.flops_per_second() / 1e12,
+                     roof.memory_bound() ? "memory" : "compute", roof.intensity);
+}
+
+void print_result(std::FILE* text, const lab::Benchmark& b, const lab::Peaks& peaks) {
+  const lab::Statistics& ms = b.measurement.ms;
+  const auto rate = [&b](double time) {
+    return fmt::format("{:.4g}", b.flops_per_second(time) / 1e12);
+  };
   const auto line = [text](const char* what, const std::string& value) {
     fmt::print(text, "  {:<17}{}\n", what, value);
   };
@@ -58,17 +92,11 @@ void print_result(std::FILE* text, const lab::Benchmark& b, const lab::Roof& roo
   line("Time (min):", fmt::format("{:.3f} ms", ms.min));
   line("Time (avg):", fmt::format("{:.3f} ms", ms.mean));
   line("Time (max):", fmt::format("{:.3f} ms", ms.max));
-  line("Time (median):",
-       fmt::format("{:.3f} ms of {} samples", ms.median, b.measurement.samples_ms.size()));
-  line("GFLOP/s (peak):", fmt::format("{:.2f}", rate(ms.min)));
-  line("GFLOP/s (avg):", fmt::format("{:.2f}", rate(ms.mean)));
-  line("Of FMA peak:", fmt::format("{:.1f} % of {:.1f} GFLOP/s fp32, measured beside it (median)",
-                                   100 * b.flops_per_second(ms.median) / roof.flops_per_second,
-                                   roof.flops_per_second / 1e9));
-  line("Memory:",
-       fmt::format("{} inputs, {} outputs, {} workspace", lab::bytes_text(b.operands.inputs),
-                   lab::bytes_text(b.operands.outputs),
-                   lab::bytes_text(static_cast<std::int64_t>(b.workspace_bytes))));
+  line("Time (median):", samples_text(b));
+  line("TFLOP/s (peak):", rate(ms.min));
+  line("TFLOP/s (avg):", rate(ms.mean));
+  line("Of the roofline:", roofline_text(b, peaks));
+  line("Memory:", memory_text(b.memory));
   line("Error:", accuracy_text(b.accuracy));
   fmt::print(text, "\n");
 }
@@ -80,33 +108,62 @@ int conclude(const lab::Benchmark& b) {
   return b.status == lab::Status::failed ? kCheckFailed : kNotPossible;
 }
 
-}  // namespace
-
+/// Time of one implementation on one problem.
 int bench(const BenchOptions& options) {
-  Problem problem = choose_problem(options);
-  std::vector<Pass> passes{Pass::forward};
-  if (!options.no_grad) passes.push_back(Pass::backward);
+  Problem problem = options.problem.choose().front();
+  const std::vector<Pass> passes = choose_passes(options);
   problem.pass = passes.back();
   const Implementation& implementation = choose_implementation(options, problem);
   const PlanOptions plan_options{.threads = options.threads};
   const Plan plan = implementation.plan(problem, plan_options);  // fails before the memory is taken
   lab::RecordWriter records = options.output.records();
-
-  const lab::Roof roof = lab::measure_roof(options.threads);
-  std::FILE* text = options.output.text();
-  fmt::print(text, "Problem: {}\nImplementation: {} ({})\n\n", problem.text(),
-             implementation.name(), lab::tuning_text(plan.tuning));
   lab::Operands operands({.problem = problem});
+  const lab::Peaks peaks = lab::machine_peaks(options.threads);
+
+  std::FILE* text = options.output.text();
+  Problem shown = problem;
+  shown.pass = passes.front();
+  fmt::print(text, "Problem: {}\nImplementation: {} ({})\n\n", shown.text(),
+             implementation.name(), lab::tuning_text(plan.tuning));
+  std::fflush(text);
+  const std::array contenders{&implementation};
   for (const Pass pass : passes) {
     const lab::SpotCheck check(operands, pass);
     const lab::Benchmark result =
-        lab::benchmark(implementation, operands, pass, check, plan_options,
-                       {.samples = options.repeats, .min_samples = options.repeats});
-    records.write(result, roof);
-    if (!result.measurement.samples_ms.empty()) print_result(text, result, roof);
+        lab::benchmark(contenders, operands, pass, check, plan_options, options.sampling.policy())
+            .front();
+    records.write(result, peaks);
+    if (result.timed()) print_result(text, result, peaks);
+    std::fflush(text);
     if (const int status = conclude(result); status != kDone) return status;
   }
   return kDone;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, int& status) {
+  CLI::App* command = program.add_subcommand("bench", "Time of one problem: forward, and backward");
+  auto o = std::make_shared<BenchOptions>();
+  o->problem.add_to(*command, false);
+  CLI::Option* const pass =
+      command->add_option("--pass", o->pass, "Which pass to time: both, unless a preset differs")
+          ->check(CLI::IsMember({"forward", "backward", "both"}));
+  command->add_flag("--no-grad,--fwd_only", o->no_grad, "Forward pass only")->excludes(pass);
+  command->add_option("--impl", o->implementation, "Implementation; the best one if not given")
+      ->type_name("NAME");
+  command->add_option("--device", o->device, "Where to look for the best implementation")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  command->add_option("--threads", o->threads, "CPU threads; all cores if not given")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("N");
+  o->sampling.add_to(*command);
+  o->output.add_to(*command);
+  command->footer(
+      "Defaults: batch 2, seqlen 1024, nheads 8, headdim 64, fp32.\n\n"
+      "Example:\n  strobe bench --batch 1 --seqlen 512 --nheads 4 --headdim 64 --causal");
+  command->callback([&status, o] { status = bench(*o); });
 }
 
 }  // namespace strobe::cli

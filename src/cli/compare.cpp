@@ -1,17 +1,31 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/options.h"
 #include "measure/benchmark.h"
-#include "measure/roof.h"
+#include "measure/roofline.h"
 #include "report/table.h"
 #include "report/text.h"
+#include "strobe/error.h"
 #include "strobe/machine.h"
 
 namespace strobe::cli {
 namespace {
+
+struct CompareOptions {
+  bool quick = false;
+  ProblemOptions problem{};
+  std::string pass{};  ///< "" is what each problem says
+  std::vector<std::string> implementations{"flash", "standard"};
+  std::string base{};
+  SamplingOptions sampling{.budget_s = 3};
+  OutputOptions output{};
+};
 
 // What attention is used for, small enough for two cores: an encoder, a decoder's prefill, grouped
 // heads, a sliding window, packed sequences, a step of decoding, a training step.
@@ -23,74 +37,105 @@ const std::vector<std::string> kRepresentative{"b2 sq1024 h8 d64 fp32",
                                                "b8 sq1 sk2048 h8 hk2 d128 bf16",
                                                "b1 sq256 h4 d64 fp32 causal bwd"};
 
+std::vector<Problem> choose_problems(const CompareOptions& options) {
+  std::vector<Problem> problems;
+  if (options.problem.given()) {
+    problems = options.problem.choose();
+  } else {
+    for (const std::string& text : kRepresentative) problems.push_back(Problem::parse(text));
+  }
+  if (options.pass.empty()) return problems;
+  std::vector<Problem> passes;
+  for (Problem& problem : problems) {
+    for (const Pass pass : {Pass::forward, Pass::backward}) {
+      if (options.pass != "both" && options.pass != name_of(pass)) continue;
+      problem.pass = pass;
+      passes.push_back(problem);
+    }
+  }
+  return passes;
+}
+
 lab::SamplingPolicy policy(const CompareOptions& options) {
-  if (options.quick) return {.warmup = 1, .samples = 10, .min_samples = 2, .budget_s = 0.3};
-  return {.warmup = 2, .samples = 30, .min_samples = 5, .budget_s = 3};
+  lab::SamplingPolicy policy = options.sampling.policy();
+  if (!options.quick) return policy;
+  policy.warmup_s = 0.1;
+  policy.min_samples = 2;
+  policy.budget_s = 0.3;
+  return policy;
 }
 
 /// Rows of one problem, in the order of the implementations.
 using Results = std::vector<lab::Benchmark>;
 
-bool timed(const lab::Benchmark& b) {
-  return !b.measurement.samples_ms.empty();
-}
-
-/// The implementation that the others' speed is told against: the last one that ran.
-const lab::Benchmark* base_of(const Results& results) {
-  const auto found = std::find_if(results.rbegin(), results.rend(), timed);
-  return found == results.rend() ? nullptr : &*found;
+/// The implementation that the others' speed is told against: the one asked for if it ran, else
+/// the last one that did.
+const lab::Benchmark* base_of(const Results& results, const std::string& name) {
+  const lab::Benchmark* base = nullptr;
+  for (const lab::Benchmark& b : results) {
+    if (!b.timed()) continue;
+    base = &b;
+    if (b.implementation == name) break;
+  }
+  return base;
 }
 
 std::vector<std::string> row_of(const lab::Benchmark& b, const lab::Benchmark* base,
-                                const lab::Roof& roof) {
-  if (!timed(b)) {
-    return {b.implementation, std::string(lab::name_of(b.status)), "", "", "", "", "", ""};
+                                const lab::Peaks& peaks) {
+  if (!b.timed()) {
+    return {b.implementation, std::string(lab::name_of(b.status)), "", "", "", "", "", "", ""};
   }
-  const double ms = b.measurement.ms.median;
-  const double rate = b.flops_per_second(ms);
+  const lab::Statistics& ms = b.measurement.ms;
+  const double rate = b.flops_per_second(ms.median);
+  const double roof = lab::roofline(b.problem, peaks, b.policy.cache).flops_per_second();
+  const double uncertainty = 100 * ms.relative_uncertainty();
   return {b.implementation,
-          fmt::format("{:.3f}", ms),
-          fmt::format("{:.1f}", rate / 1e9),
-          fmt::format("{:.0f} %", 100 * rate / roof.flops_per_second),
-          fmt::format("{:.1f}", static_cast<double>(b.total_bytes()) / 1e6),
+          fmt::format("{:.3f}", ms.median),
+          ms.ci95 ? fmt::format("{:.1f} %", uncertainty) : "-",
+          fmt::format("{:.4f}", rate / 1e12),
+          roof > 0 ? fmt::format("{:.0f} %", 100 * rate / roof) : "-",
+          fmt::format("{:.1f}", static_cast<double>(b.memory.peak()) / 1e6),
           b.accuracy.measured ? lab::error_text(b.accuracy.max_error) : "-",
           std::string(lab::name_of(b.accuracy.verdict)),
-          fmt::format("{:.2f}x", base->measurement.ms.median / ms)};
+          fmt::format("{:.2f}x", base->measurement.ms.median / ms.median)};
 }
 
-/// The name and the figure of the timed result with the least of something.
+/// The timed result with the least of something.
 template <class Key>
 const lab::Benchmark& least(const Results& results, const Key& key) {
   return *std::min_element(results.begin(), results.end(), [&](const auto& a, const auto& b) {
-    return timed(a) != timed(b) ? timed(a) : key(a) < key(b);
+    return a.timed() != b.timed() ? a.timed() : key(a) < key(b);
   });
 }
 
-void print_results(std::FILE* text, const Results& results, const lab::Roof& roof) {
+void print_results(std::FILE* text, const Results& results, const std::string& base_name,
+                   const lab::Peaks& peaks) {
   constexpr auto kRight = lab::Align::right;
   lab::Table table({{"Implementation"},
                     {"Time (ms)", kRight},
-                    {"GFLOP/s", kRight},
-                    {"Of FMA peak", kRight},
+                    {"+/-", kRight},
+                    {"TFLOP/s", kRight},
+                    {"Roofline", kRight},
                     {"Memory (MB)", kRight},
                     {"Max error", kRight},
                     {"Check"},
                     {"Speed-up", kRight}});
-  const lab::Benchmark* base = base_of(results);
-  for (const lab::Benchmark& b : results) table.add_row(row_of(b, base, roof));
+  const lab::Benchmark* base = base_of(results, base_name);
+  for (const lab::Benchmark& b : results) table.add_row(row_of(b, base, peaks));
   fmt::print(text, "{}\n{}", results.front().problem.text(), table.render());
   for (const lab::Benchmark& b : results) {
     if (!b.reason.empty()) fmt::print(text, "{}\n", lab::reason_text(b.implementation, b.reason));
   }
   if (base != nullptr) {
-    const lab::Benchmark fastest =
+    const lab::Benchmark& fastest =
         least(results, [](const auto& b) { return b.measurement.ms.median; });
-    const lab::Benchmark leanest = least(results, [](const auto& b) { return b.total_bytes(); });
+    const lab::Benchmark& leanest = least(results, [](const auto& b) { return b.memory.peak(); });
     fmt::print(text, "Fastest: {} ({:.3f} ms). Lowest memory: {} ({}).\n", fastest.implementation,
                fastest.measurement.ms.median, leanest.implementation,
-               lab::bytes_text(static_cast<std::int64_t>(leanest.total_bytes())));
+               lab::bytes_text(leanest.memory.peak()));
   }
   fmt::print(text, "\n");
+  std::fflush(text);
 }
 
 Results compare_on(const Problem& problem,
@@ -98,11 +143,7 @@ Results compare_on(const Problem& problem,
                    const lab::SamplingPolicy& sampling) {
   lab::Operands operands({.problem = problem});
   const lab::SpotCheck check(operands, problem.pass);
-  Results results;
-  for (const Implementation* implementation : implementations) {
-    results.push_back(lab::benchmark(*implementation, operands, problem.pass, check, {}, sampling));
-  }
-  return results;
+  return lab::benchmark(implementations, operands, problem.pass, check, {}, sampling);
 }
 
 int exit_status(const std::vector<Results>& all) {
@@ -116,31 +157,60 @@ int exit_status(const std::vector<Results>& all) {
   return anything ? kDone : kNotPossible;
 }
 
-}  // namespace
-
+/// Several implementations on the same problems.
 int compare(const CompareOptions& options) {
   const auto implementations = find_implementations(options.implementations);
-  std::vector<Problem> problems;
-  for (const auto& text : options.problems.empty() ? kRepresentative : options.problems) {
-    problems.push_back(Problem::parse(text));
+  if (!options.base.empty() &&
+      std::find(options.implementations.begin(), options.implementations.end(), options.base) ==
+          options.implementations.end()) {
+    throw InvalidArgument("--base",
+                          fmt::format("is '{}', allowed is one of those compared: {}", options.base,
+                                      fmt::join(options.implementations, ", ")));
   }
+  const std::vector<Problem> problems = choose_problems(options);
   lab::RecordWriter records = options.output.records();
   std::FILE* text = options.output.text();
   const Machine here = machine();
-  const lab::Roof roof = lab::measure_roof();
-  fmt::print(text, "{}, {} cores, {}, fp32 FMA peak {:.1f} GFLOP/s\n\n", here.cpu, here.cores,
-             here.isa, roof.flops_per_second / 1e9);
+  const lab::Peaks peaks = lab::machine_peaks();
+  fmt::print(text, "{}, {} cores, {}; measured: fp32 {:.4g} TFLOP/s, memory {:.4g} GB/s\n\n",
+             here.cpu, here.cores, here.isa, peaks.flops_per_second.at(DType::fp32) / 1e12,
+             peaks.memory_bytes_per_second() / 1e9);
   std::vector<Results> all;
   Progress progress(problems.size());
   for (std::size_t i = 0; i < problems.size(); ++i) {
     progress.show(i, problems[i].text());
     all.push_back(compare_on(problems[i], implementations, policy(options)));
-    for (const lab::Benchmark& b : all.back()) records.write(b, roof);
+    for (const lab::Benchmark& b : all.back()) records.write(b, peaks);
     progress.clear();
-    print_results(text, all.back(), roof);
-    std::fflush(text);
+    print_results(text, all.back(), options.base, peaks);
   }
   return exit_status(all);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& program, int& status) {
+  CLI::App* command = program.add_subcommand(
+      "compare", "Several implementations on the same problems: time, memory, error, the winner");
+  auto o = std::make_shared<CompareOptions>();
+  command->add_flag("--quick", o->quick, "Few samples: done in seconds");
+  o->problem.add_to(*command, true);
+  command->add_option("--pass", o->pass, "Which pass to time; the problem's own if not given")
+      ->check(CLI::IsMember({"forward", "backward", "both"}));
+  command->add_option("--impl", o->implementations, "Implementations, with commas")
+      ->delimiter(',')
+      ->type_name("NAME")
+      ->capture_default_str();
+  command
+      ->add_option("--base", o->base,
+                   "The one that speed-ups are told against; the last one that runs if not given")
+      ->type_name("NAME");
+  o->sampling.add_to(*command);
+  o->output.add_to(*command);
+  command->footer(
+      "Without a problem, a representative set is compared.\n\n"
+      "Example:\n  strobe compare --quick --problem \"b1 s512 h4 d64 fp32 causal\"");
+  command->callback([&status, o] { status = compare(*o); });
 }
 
 }  // namespace strobe::cli

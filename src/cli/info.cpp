@@ -1,7 +1,12 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+
 #include "cli/commands.h"
-#include "measure/roof.h"
+#include "measure/peaks.h"
+#include "measure/sampler.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "strobe/machine.h"
@@ -11,23 +16,47 @@
 namespace strobe::cli {
 namespace {
 
+void line(const char* what, const std::string& value) {
+  fmt::print("{:<16} {}\n", what, value);
+}
+
 void show_machine() {
   const Machine here = machine();
-  const lab::Roof roof = lab::measure_roof();
-  const auto line = [](const char* what, const std::string& value) {
-    fmt::print("{:<16} {}\n", what, value);
-  };
   line("Strobe", version());
   line("CPU", fmt::format("{} ({})", here.cpu, here.architecture));
   line("Cores",
        fmt::format("{} available; STROBE_THREADS=N or --threads N uses fewer", here.cores));
   line("Memory", fmt::format("{}, {} free", lab::bytes_text(here.memory_bytes),
                              lab::bytes_text(lab::available_memory())));
+  line("Last-level cache", here.cache_bytes > 0 ? lab::bytes_text(here.cache_bytes) : "unknown");
   line("CPU kernels", fmt::format("{} (in use: {}; STROBE_CPU_ISA=NAME forces another)",
                                   fmt::join(here.isas, ", "), here.isa));
-  line("FMA rate, fp32", fmt::format("{:.1f} GFLOP/s measured, {} threads",
-                                     roof.flops_per_second / 1e9, roof.threads));
   line("GPU", "none used: this build has no CUDA backend");
+}
+
+void show_peaks(const lab::Peaks& peaks) {
+  fmt::print("\nPeaks, measured with {} threads; strobe info --measure does it again\n",
+             peaks.threads);
+  for (const auto& [dtype, rate] : peaks.flops_per_second) {
+    line(fmt::format("  {}", name_of(dtype)).c_str(),
+         fmt::format("{:.4g} TFLOP/s multiply-add, summed in fp32", rate / 1e12));
+  }
+  for (const auto& rate : peaks.copy) {
+    line(&rate == &peaks.copy.back() ? "  memory" : "  copy",
+         fmt::format("{:.4g} GB/s read and written, {} a thread", rate.bytes_per_second / 1e9,
+                     lab::bytes_text(rate.bytes_per_thread)));
+  }
+}
+
+/// What sampling adds: to a sample, and to the time until the next one can begin.
+void show_overhead() {
+  constexpr int kSamples = 20'000;
+  const lab::Trial nothing{.prepare = [] {}, .run = [] {}, .check = [] {}};
+  const auto start = std::chrono::steady_clock::now();
+  const lab::Measurement m = lab::sample({&nothing, 1}, lab::SamplingPolicy::exactly(kSamples))[0];
+  const std::chrono::duration<double, std::micro> all = std::chrono::steady_clock::now() - start;
+  line("  sampler", fmt::format("{:.3f} us in a sample of nothing, {:.3f} us from one to the next",
+                                1e3 * m.ms.median, all.count() / kSamples));
 }
 
 void show_implementations() {
@@ -40,12 +69,26 @@ void show_implementations() {
   fmt::print("\n{}", table.render());
 }
 
-}  // namespace
-
-int info() {
+/// This machine as strobe sees it, and what it can run.
+int info(bool measure) {
+  const lab::Peaks peaks = lab::machine_peaks(0, measure);
   show_machine();
+  show_peaks(peaks);
+  if (measure) show_overhead();
   show_implementations();
   return kDone;
+}
+
+}  // namespace
+
+void add_info(CLI::App& program, int& status) {
+  CLI::App* command =
+      program.add_subcommand("info", "This machine as strobe sees it, and what it can run");
+  auto measure = std::make_shared<bool>(false);
+  command->add_flag("--measure", *measure,
+                    "Measure its peaks again, and keep them for the rooflines of other commands");
+  command->footer("Example:\n  strobe info --measure");
+  command->callback([&status, measure] { status = info(*measure); });
 }
 
 }  // namespace strobe::cli

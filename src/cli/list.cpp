@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
 #include "cli/commands.h"
 #include "report/table.h"
 #include "strobe/registry.h"
@@ -51,16 +55,27 @@ bool show_support(const Problem& problem) {
   return anybody;
 }
 
-}  // namespace
-
-int list(const ListOptions& options) {
-  if (options.problem.empty()) {
+/// Implementations and their features, or who supports a problem and why the others do not.
+int list(const std::string& problem) {
+  if (problem.empty()) {
     show_features();
     return kDone;
   }
-  if (show_support(Problem::parse(options.problem))) return kDone;
+  if (show_support(Problem::parse(problem))) return kDone;
   fmt::print(stderr, "strobe: no implementation in this build supports that problem\n");
   return kNotPossible;
+}
+
+}  // namespace
+
+void add_list(CLI::App& program, int& status) {
+  CLI::App* command = program.add_subcommand("list", "Implementations and their features");
+  auto problem = std::make_shared<std::string>();
+  command
+      ->add_option("--problem", *problem, "Say who supports this problem and why the others do not")
+      ->type_name("TEXT");
+  command->footer("Example:\n  strobe list --problem \"b2 s4096 h16 hk4 d128 bf16 causal bwd\"");
+  command->callback([&status, problem] { status = list(*problem); });
 }
 
 }  // namespace strobe::cli

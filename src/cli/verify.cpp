@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/options.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "strobe/error.h"
@@ -14,6 +17,16 @@
 
 namespace strobe::cli {
 namespace {
+
+struct VerifyOptions {
+  std::string grid{};
+  std::string share = "1/1";  ///< which part of the grid, of how many
+  std::string problem{};
+  std::string pass = "both";
+  std::vector<std::string> implementations{};
+  lab::Inputs inputs{};
+  OutputOptions output{};
+};
 
 /// Everything but the two that the others are judged by.
 std::vector<std::string> default_implementations() {
@@ -131,8 +144,7 @@ void print_failure(std::FILE* text, const lab::Case& what, const lab::Report& re
              what.name(), report.reason, what.command(report.implementation));
 }
 
-}  // namespace
-
+/// Accuracy of implementations against the oracle, on one problem or a grid of them.
 int verify(const VerifyOptions& options) {
   const auto implementations = find_implementations(
       options.implementations.empty() ? default_implementations() : options.implementations);
@@ -162,6 +174,64 @@ int verify(const VerifyOptions& options) {
                tally.failed, tally.not_possible, tally.failed == 0 ? "PASS" : "FAIL");
   }
   return tally.exit_status();
+}
+
+/// What the inputs of a single problem are; a grid brings its own.
+void add_input_options(CLI::App& command, lab::Inputs& inputs, CLI::Option* grid) {
+  command.add_option("--inputs-scale", inputs.scale, "Factor on q, k and v")
+      ->capture_default_str()
+      ->excludes(grid);
+  command.add_option("--seed", inputs.seed, "Seed of the inputs")
+      ->capture_default_str()
+      ->excludes(grid);
+  const auto choice = [&](const char* flag, const auto& read, const auto& names, const char* help) {
+    command.add_option_function<std::string>(flag, read, help)
+        ->check(CLI::IsMember(names))
+        ->default_str(names.front())
+        ->excludes(grid);
+  };
+  choice(
+      "--storage", [&](const std::string& name) { inputs.storage = lab::parse_storage(name); },
+      lab::storage_names(), "How the tensors lie in memory");
+  choice(
+      "--distribution",
+      [&](const std::string& name) { inputs.distribution = lab::parse_distribution(name); },
+      lab::distribution_names(), "What q and k hold");
+  command
+      .add_flag("--masked-bias", inputs.masked_bias,
+                "Let a third of the bias, and whole rows, be minus infinity")
+      ->excludes(grid);
+}
+
+}  // namespace
+
+void add_verify(CLI::App& program, int& status) {
+  CLI::App* command = program.add_subcommand(
+      "verify",
+      "Accuracy against the float64 oracle: output, dQ, dK, dV, and the promises of a run");
+  auto o = std::make_shared<VerifyOptions>();
+  CLI::Option* grid =
+      command->add_option("--grid", o->grid, "Many cases: quick (the default) or full")
+          ->check(CLI::IsMember({"quick", "full"}));
+  command
+      ->add_option("--share", o->share,
+                   "The K-th of N parts of the grid, to run parts side by side")
+      ->type_name("K/N");
+  command->add_option("--problem", o->problem, "One problem by its text form")
+      ->type_name("TEXT")
+      ->excludes(grid);
+  command
+      ->add_option("--impl", o->implementations,
+                   "Implementations, with commas; all but the oracle and the baseline by default")
+      ->delimiter(',')
+      ->type_name("NAME");
+  command->add_option("--pass", o->pass, "Which pass to check")
+      ->check(CLI::IsMember({"forward", "backward", "both"}))
+      ->capture_default_str();
+  add_input_options(*command, o->inputs, grid);
+  o->output.add_to(*command);
+  command->footer("Example:\n  strobe verify --problem \"b2 s256 h4 hk2 d64 bf16 causal\"");
+  command->callback([&status, o] { status = verify(*o); });
 }
 
 }  // namespace strobe::cli

@@ -12,6 +12,7 @@
 
 #include "core/threads.h"
 #include "cpu/isa.h"
+#include "cpu/matrix_units.h"
 
 namespace strobe {
 namespace {
@@ -47,6 +48,22 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// Operations per second of all threads together in `loop`, the best of the tries of 50 ms.
+double best_rate(int threads, double (*loop)(std::int64_t iterations)) {
+  constexpr std::int64_t kIterations = 100'000;  // a few milliseconds or less
+  const int workers = threads > 0 ? threads : default_threads();
+  double best = 0;
+  for (const auto begin = Clock::now(); seconds_since(begin) < 0.05;) {
+    std::atomic<std::int64_t> operations{0};
+    const auto start = Clock::now();
+    parallel_for(workers, workers, [&](std::int64_t, int) {
+      operations += static_cast<std::int64_t>(loop(kIterations));
+    });
+    best = std::max(best, static_cast<double>(operations.load()) / seconds_since(start));
+  }
+  return best;
+}
+
 }  // namespace
 
 Machine machine() {
@@ -64,38 +81,36 @@ Machine machine() {
   return result;
 }
 
-double measure_fma_rate(int threads) {
+double measure_fma_rate(DType dtype, int threads) {
   const cpu::IsaKernels& kernels = cpu::active_isa();
-  constexpr std::int64_t kIterations = 100'000;  // a millisecond or less
-  const int workers = threads > 0 ? threads : default_threads();
-  double best = 0;
-  for (const auto begin = Clock::now(); seconds_since(begin) < 0.05;) {
-    std::atomic<std::int64_t> operations{0};
-    const auto start = Clock::now();
-    parallel_for(workers, workers, [&](std::int64_t, int) {
-      operations += static_cast<std::int64_t>(kernels.multiply_add_loop(kIterations));
-    });
-    best = std::max(best, static_cast<double>(operations.load()) / seconds_since(start));
+  double best = best_rate(threads, kernels.multiply_add_loop);
+  const bool forced_to_less = kernels.name != machine().isas.front();
+  for (const cpu::MatrixUnit& unit : cpu::matrix_units()) {
+    if (unit.dtype != dtype || forced_to_less || !unit.runs_here()) continue;
+    best = std::max(best, best_rate(threads, unit.multiply_add_loop));
   }
   return best;
 }
 
-double measure_copy_rate(int threads) {
+double measure_copy_rate(std::int64_t bytes_per_thread, int threads) {
   const int workers = threads > 0 ? threads : default_threads();
-  // Both buffers together are four times the cache, within reason.
-  const std::size_t bytes =
-      static_cast<std::size_t>(std::clamp<std::int64_t>(2 * cache_bytes(), 64 << 20, 512 << 20));
-  const std::vector<std::byte> source(bytes, std::byte{1});
-  std::vector<std::byte> target(bytes);
-  const std::size_t share = bytes / static_cast<std::size_t>(workers);
+  const auto bytes = static_cast<std::size_t>(bytes_per_thread);
+  const std::vector<std::byte> source(bytes * static_cast<std::size_t>(workers), std::byte{1});
+  std::vector<std::byte> target(source.size());
+  // A small copy is repeated, so that handing out the work does not count.
+  const std::size_t rounds = 1 + (std::size_t{16} << 20) / (bytes + 1);
   double best = 0;
   for (const auto begin = Clock::now(); seconds_since(begin) < 0.1;) {
     const auto start = Clock::now();
     parallel_for(workers, workers, [&](std::int64_t part, int) {
-      const std::size_t first = static_cast<std::size_t>(part) * share;
-      std::memcpy(target.data() + first, source.data() + first, share);
+      const std::size_t first = static_cast<std::size_t>(part) * bytes;
+      for (std::size_t round = 0; round < rounds; ++round) {
+        std::memcpy(target.data() + first, source.data() + first, bytes);
+        __asm__ volatile("" : : "r"(target.data()) : "memory");  // every copy is wanted
+      }
     });
-    best = std::max(best, 2.0 * static_cast<double>(share) * workers / seconds_since(start));
+    const double moved = 2.0 * static_cast<double>(source.size() * rounds);
+    best = std::max(best, moved / seconds_since(start));
   }
   return best;
 }

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include "measure/resident.h"
 #include "verify/execution.h"
 
 namespace strobe::lab {
@@ -10,59 +15,154 @@ namespace {
 void reject_if_unwritten(const Operands& operands, Pass pass) {
   const std::string output = operands.unwritten(pass);
   if (output.empty()) return;
-  throw Rejected(fmt::format("left {} unwritten, so its time means nothing", output));
+  throw Rejected(
+      fmt::format("had not written {} when it returned, so its time means nothing", output));
 }
 
-void run_forward(const Implementation& implementation, Operands& operands,
-                 const PlanOptions& options) {
-  operands.poison_outputs(Pass::forward);
-  Execution(implementation, operands, Pass::forward, options).run();
-  reject_if_unwritten(operands, Pass::forward);
+void reject_if_written(const Operands& operands, Pass pass) {
+  const std::string output = operands.written(pass);
+  if (output.empty()) return;
+  throw Rejected(fmt::format(
+      "still wrote {} after it had returned, so its time means nothing: it must wait for its work",
+      output));
 }
 
-void measure(const Implementation& implementation, Operands& operands, const SpotCheck& check,
-             const PlanOptions& options, const SamplingPolicy& policy, Benchmark& result) {
-  const Pass pass = result.problem.pass;
-  if (pass == Pass::backward) run_forward(implementation, operands, options);
-  Execution execution(implementation, operands, pass, options);
-  result.tuning = execution.plan().tuning;
-  result.workspace_bytes = execution.plan().workspace_bytes;
-  result.measurement = sample({.prepare = [&] { operands.poison_outputs(pass); },
-                               .run = [&] { execution.run(); },
-                               .check = [&] { reject_if_unwritten(operands, pass); }},
-                              policy);
-  result.accuracy = check.judge();
-  if (result.accuracy.verdict == Verdict::fail) {
-    result.status = Status::failed;
-    result.reason = result.accuracy.reason;
-  }
+/// One implementation on its way to a result. Whatever stops it is its status.
+class Contender {
+ public:
+  Contender(const Implementation& implementation, Operands& operands, Pass pass,
+            const PlanOptions& options);
+
+  /// Plans, takes the workspace and runs once, watching the memory.
+  void start();
+
+  bool in_the_race() const { return result_.status == Status::ok; }
+  Trial trial();
+  void finish(Measurement measurement, const SpotCheck& check, bool alone);
+
+  Benchmark& result() { return result_; }
+
+ private:
+  template <class F>
+  void guarded(const F& body);
+
+  void run_forward();
+
+  const Implementation& implementation_;
+  Operands& operands_;
+  Pass pass_;
+  PlanOptions options_;
+  std::unique_ptr<Execution> execution_{};
+  Benchmark result_{};
+};
+
+Contender::Contender(const Implementation& implementation, Operands& operands, Pass pass,
+                     const PlanOptions& options)
+    : implementation_(implementation), operands_(operands), pass_(pass), options_(options) {
+  result_.implementation = implementation.name();
+  result_.device = implementation.device();
+  result_.problem = operands.problem();
+  result_.problem.pass = pass;
+  result_.flops = flops(result_.problem);
+  const Footprint bytes = footprint(result_.problem);
+  result_.memory.inputs = bytes.inputs;
+  result_.memory.outputs = bytes.outputs;
 }
 
-}  // namespace
-
-Benchmark benchmark(const Implementation& implementation, Operands& operands, Pass pass,
-                    const SpotCheck& check, const PlanOptions& options,
-                    const SamplingPolicy& policy) {
-  Benchmark result{.implementation = std::string(implementation.name()),
-                   .device = implementation.device(),
-                   .problem = operands.problem()};
-  result.problem.pass = pass;
-  result.flops = flops(result.problem);
-  result.operands = footprint(result.problem);
-  const auto give_up = [&result](Status status, const Error& error) {
-    result.status = status;
-    result.reason = error.what();
+template <class F>
+void Contender::guarded(const F& body) {
+  const auto give_up = [this](Status status, const std::exception& error) {
+    result_.status = status;
+    result_.reason = error.what();
   };
   try {
-    measure(implementation, operands, check, options, policy, result);
+    body();
   } catch (const Unsupported& error) {
     give_up(Status::unsupported, error);
   } catch (const OutOfMemory& error) {
     give_up(Status::out_of_memory, error);
+  } catch (const std::bad_alloc& error) {
+    give_up(Status::out_of_memory, error);
   } catch (const Rejected& error) {
     give_up(Status::failed, error);
   }
-  return result;
+}
+
+void Contender::run_forward() {
+  operands_.poison_outputs(Pass::forward);
+  Execution(implementation_, operands_, Pass::forward, options_).run();
+  reject_if_unwritten(operands_, Pass::forward);
+}
+
+void Contender::start() {
+  guarded([this] {
+    if (pass_ == Pass::backward) run_forward();
+    const ResidentWatch memory;
+    execution_ = std::make_unique<Execution>(implementation_, operands_, pass_, options_);
+    result_.tuning = execution_->plan().tuning;
+    result_.memory.workspace = static_cast<std::int64_t>(execution_->plan().workspace_bytes);
+    execution_->run();
+    result_.memory.resident = memory.growth();
+  });
+}
+
+Trial Contender::trial() {
+  return {.prepare = [this] { operands_.poison_outputs(pass_); },
+          .run = [this] { execution_->run(); },
+          .check = [this] { reject_if_unwritten(operands_, pass_); },
+          .check_idle = [this] { reject_if_written(operands_, pass_); }};
+}
+
+/// The outputs hold what the last of the contenders left there: the others compute theirs again
+/// before they are judged.
+void Contender::finish(Measurement measurement, const SpotCheck& check, bool alone) {
+  guarded([&, this] {
+    result_.measurement = std::move(measurement);
+    if (result_.measurement.failure) std::rethrow_exception(result_.measurement.failure);
+    if (!alone) {
+      if (pass_ == Pass::backward) run_forward();
+      operands_.poison_outputs(pass_);
+      execution_->run();
+    }
+    result_.accuracy = check.judge();
+    if (result_.accuracy.verdict != Verdict::fail) return;
+    result_.status = Status::failed;
+    result_.reason = result_.accuracy.reason;
+  });
+}
+
+}  // namespace
+
+std::int64_t Memory::peak() const {
+  return inputs + outputs + std::max(workspace, resident.value_or(0));
+}
+
+std::vector<Benchmark> benchmark(std::span<const Implementation* const> implementations,
+                                 Operands& operands, Pass pass, const SpotCheck& check,
+                                 const PlanOptions& options, const SamplingPolicy& policy) {
+  std::vector<Contender> contenders;
+  contenders.reserve(implementations.size());  // trials point into it
+  for (const Implementation* implementation : implementations) {
+    contenders.emplace_back(*implementation, operands, pass, options).start();
+  }
+  std::vector<Contender*> racing;
+  std::vector<Trial> trials;
+  for (Contender& contender : contenders) {
+    if (!contender.in_the_race()) continue;
+    racing.push_back(&contender);
+    trials.push_back(contender.trial());
+  }
+  std::vector<Measurement> measurements = sample(trials, policy);
+  for (std::size_t i = 0; i < racing.size(); ++i) {
+    racing[i]->finish(std::move(measurements[i]), check, racing.size() == 1);
+  }
+  std::vector<Benchmark> results;
+  for (Contender& contender : contenders) {
+    results.push_back(std::move(contender.result()));
+    results.back().policy = policy;
+    results.back().rivals = racing.empty() ? 0 : racing.size() - 1;
+  }
+  return results;
 }
 
 }  // namespace strobe::lab

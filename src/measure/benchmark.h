@@ -1,7 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "measure/flops.h"
 #include "measure/sampler.h"
@@ -12,6 +16,16 @@
 
 namespace strobe::lab {
 
+/// Bytes that a pass needs.
+struct Memory {
+  std::int64_t inputs = 0, outputs = 0;
+  std::int64_t workspace = 0;              ///< what the plan asked for
+  std::optional<std::int64_t> resident{};  ///< what planning and the first run really took
+
+  /// Inputs, outputs, and what was planned or, if that is more, taken.
+  std::int64_t peak() const;
+};
+
 /// One implementation timed on one pass of one problem.
 struct Benchmark {
   std::string implementation{};
@@ -20,23 +34,23 @@ struct Benchmark {
   Status status = Status::ok;
   std::string reason{};  ///< why it is not ok
   TuningRecord tuning{};
+  SamplingPolicy policy{};
+  std::size_t rivals = 0;  ///< others that took turns with it
   Measurement measurement{};
   double flops = 0;
-  Footprint operands{};
-  std::size_t workspace_bytes = 0;
+  Memory memory{};
   Accuracy accuracy{};
 
+  bool timed() const { return !measurement.samples_ms.empty(); }
   double flops_per_second(double ms) const { return ms > 0 ? flops / ms * 1e3 : 0; }
-  std::size_t total_bytes() const {
-    return static_cast<std::size_t>(operands.inputs + operands.outputs) + workspace_bytes;
-  }
 };
 
-/// Times the pass (for backward after a forward pass of its own, which is not timed) and checks
-/// what it computed. A run that leaves an output unwritten, a missing feature or too little memory
-/// are results with a status, not exceptions.
-Benchmark benchmark(const Implementation& implementation, Operands& operands, Pass pass,
-                    const SpotCheck& check, const PlanOptions& options,
-                    const SamplingPolicy& policy);
+/// Times the implementations in turns on the same operands (for backward after forward passes of
+/// their own, which are not timed) and checks what each computed. A run that leaves an output
+/// unwritten or goes on writing after it has returned, a missing feature and too little memory are
+/// results with a status, not exceptions.
+std::vector<Benchmark> benchmark(std::span<const Implementation* const> implementations,
+                                 Operands& operands, Pass pass, const SpotCheck& check,
+                                 const PlanOptions& options, const SamplingPolicy& policy);
 
 }  // namespace strobe::lab

@@ -1,37 +1,178 @@
 #include "measure/sampler.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "strobe/machine.h"
 
 namespace strobe::lab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double timed_run(const Trial& trial) {
-  trial.prepare();
-  const auto start = Clock::now();
-  trial.run();
-  const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start;
-  trial.check();
-  return elapsed.count();
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Filling the caches again after another trial takes a few milliseconds: longer runs hardly feel
+// it.
+constexpr double kRefillMs = 100;
+
+class PinnedThreads {
+ public:
+  PinnedThreads() { pin_threads(true); }
+  ~PinnedThreads() { pin_threads(false); }
+  PinnedThreads(const PinnedThreads&) = delete;
+  PinnedThreads& operator=(const PinnedThreads&) = delete;
+};
+
+/// One trial on its way through warm-up and samples.
+class Sampling {
+ public:
+  Sampling(const Trial& trial, const SamplingPolicy& policy, bool alone)
+      : trial_(trial), policy_(policy), alone_(alone) {}
+
+  void warm_up();
+  void take_sample();
+
+  /// Whether it needs another sample.
+  bool unfinished() const { return may_go_on() && !(precise_ && count() >= policy_.min_samples); }
+
+  /// Whether it may take one, if only to keep the others company.
+  bool may_go_on() const;
+
+  Measurement result();
+
+ private:
+  /// Does something of the trial's; if that fails, the trial is over.
+  template <class F>
+  void guarded(const F& body);
+
+  double timed_run();
+  void look_for_stragglers(double run_ms);
+  void judge_precision();
+  int count() const { return static_cast<int>(measurement_.samples_ms.size()); }
+
+  const Trial& trial_;
+  const SamplingPolicy& policy_;
+  bool alone_;
+  bool precise_ = false;
+  int next_look_ = 6;
+  double last_ms_ = 0;
+  double spent_s_ = 0;
+  Measurement measurement_{};
+};
+
+template <class F>
+void Sampling::guarded(const F& body) {
+  if (measurement_.failure) return;
+  try {
+    body();
+  } catch (...) {
+    measurement_.failure = std::current_exception();
+  }
+}
+
+double Sampling::timed_run() {
+  trial_.prepare();
+  if (policy_.cache == Cache::cold) trial_.stopwatch->evict_caches();
+  const double ms = trial_.stopwatch->time_ms(trial_.run);
+  trial_.check();
+  return ms;
+}
+
+/// Work that goes on after the run has returned would be missing in every sample.
+void Sampling::look_for_stragglers(double run_ms) {
+  if (!trial_.check_idle) return;
+  trial_.prepare();
+  std::this_thread::sleep_for(
+      std::chrono::duration<double, std::milli>(std::clamp(run_ms, 2.0, 20.0)));
+  trial_.check_idle();
+}
+
+/// Ends when three runs in a row have left the running median where it was.
+void Sampling::warm_up() {
+  guarded([this] {
+    constexpr double kStable = 0.02;
+    constexpr int kStableRuns = 3;
+    const auto start = Clock::now();
+    std::vector<double> sorted;
+    double median = 0;
+    int stable = 0;
+    int& runs = measurement_.warmup_runs;
+    while (runs < policy_.max_warmup && stable < kStableRuns) {
+      if (runs > 0 && seconds_since(start) > policy_.warmup_s) break;
+      const double ms = timed_run();
+      if (runs == 0) look_for_stragglers(ms);
+      ++runs;
+      sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), ms), ms);
+      const double before = std::exchange(median, quantile(sorted, 0.5));
+      stable = std::fabs(median - before) <= kStable * median ? stable + 1 : 0;
+    }
+  });
+}
+
+void Sampling::take_sample() {
+  guarded([this] {
+    const auto start = Clock::now();
+    if (!alone_ && policy_.cache == Cache::warm && last_ms_ < kRefillMs) {
+      trial_.prepare();
+      trial_.run();
+    }
+    last_ms_ = timed_run();
+    measurement_.samples_ms.push_back(last_ms_);
+    judge_precision();
+    spent_s_ += seconds_since(start);
+  });
+}
+
+/// Looks less and less often: sorting a thousand samples takes longer than a short run.
+void Sampling::judge_precision() {
+  if (count() < next_look_) return;
+  next_look_ = count() + 1 + count() / 8;
+  precise_ = summarize(measurement_.samples_ms).relative_uncertainty() <= policy_.target;
+}
+
+bool Sampling::may_go_on() const {
+  if (measurement_.failure || count() >= policy_.max_samples) return false;
+  return count() < policy_.min_samples || spent_s_ <= policy_.budget_s;
+}
+
+Measurement Sampling::result() {
+  if (measurement_.failure) measurement_.samples_ms.clear();
+  measurement_.ms = summarize(measurement_.samples_ms);
+  return std::move(measurement_);
 }
 
 }  // namespace
 
-Measurement sample(const Trial& trial, const SamplingPolicy& policy) {
-  for (int i = 0; i < policy.warmup; ++i) timed_run(trial);
-  const auto start = Clock::now();
-  const auto spent = [start] {
-    return std::chrono::duration<double>(Clock::now() - start).count();
+std::string_view name_of(Cache cache) {
+  return cache == Cache::warm ? "warm" : "cold";
+}
+
+SamplingPolicy SamplingPolicy::exactly(int samples) {
+  return {.target = 0, .min_samples = samples, .max_samples = samples};
+}
+
+std::vector<Measurement> sample(std::span<const Trial> trials, const SamplingPolicy& policy) {
+  const PinnedThreads pinned;
+  std::vector<Sampling> samplings;
+  for (const Trial& trial : trials) samplings.emplace_back(trial, policy, trials.size() == 1);
+  for (Sampling& sampling : samplings) sampling.warm_up();
+  const auto any_unfinished = [&] {
+    return std::any_of(samplings.begin(), samplings.end(),
+                       [](const Sampling& sampling) { return sampling.unfinished(); });
   };
-  Measurement measurement;
-  auto& samples = measurement.samples_ms;
-  for (int i = 0; i < policy.samples; ++i) {
-    if (i >= policy.min_samples && spent() > policy.budget_s) break;
-    samples.push_back(timed_run(trial));
+  while (any_unfinished()) {
+    for (Sampling& sampling : samplings) {
+      if (sampling.may_go_on()) sampling.take_sample();
+    }
   }
-  measurement.ms = summarize(samples);
-  return measurement;
+  std::vector<Measurement> results;
+  for (Sampling& sampling : samplings) results.push_back(sampling.result());
+  return results;
 }
 
 }  // namespace strobe::lab

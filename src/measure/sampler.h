@@ -1,14 +1,19 @@
 #pragma once
 
+#include <cstdint>
+#include <exception>
 #include <functional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "measure/statistics.h"
+#include "measure/stopwatch.h"
 #include "strobe/error.h"
 
 namespace strobe::lab {
 
-/// A timing that must not be believed: the work was not done.
+/// A timing that must not be believed: the work was not done, or not done in time.
 class Rejected : public Error {
  public:
   using Error::Error;
@@ -18,22 +23,39 @@ class Rejected : public Error {
 struct Trial {
   std::function<void()> prepare;  ///< before every run: poisons what it must write
   std::function<void()> run;
-  std::function<void()> check;  ///< after every run: throws Rejected if it did not
+  std::function<void()> check;         ///< after every run: throws Rejected if it did not write it
+  std::function<void()> check_idle{};  ///< while nothing runs: throws Rejected if something writes
+  Stopwatch* stopwatch = &cpu_stopwatch();
 };
 
+/// What an earlier run has left in the caches when a sample begins: all it could, or nothing.
+enum class Cache : std::uint8_t { warm, cold };
+
+std::string_view name_of(Cache cache);
+
 struct SamplingPolicy {
-  int warmup = 2;         ///< untimed runs before the first sample
-  int samples = 20;       ///< at most
-  int min_samples = 3;    ///< at least, whatever the budget
-  double budget_s = 1e9;  ///< no further sample is begun after this many seconds
+  Cache cache = Cache::warm;
+  int max_warmup = 20;      ///< untimed runs, fewer once their median is stable
+  double warmup_s = 0.5;    ///< no further warm-up run is begun after this many seconds
+  double target = 0.01;     ///< half the confidence interval of the median, in medians, is enough
+  int min_samples = 3;      ///< at least, whatever the budget
+  int max_samples = 10000;  ///< at most, whatever the target
+  double budget_s = 2;      ///< no further sample is begun after this many seconds
+
+  /// Exactly so many samples, however uncertain.
+  static SamplingPolicy exactly(int samples);
 };
 
 struct Measurement {
   std::vector<double> samples_ms{};
   Statistics ms{};
+  int warmup_runs = 0;
+  std::exception_ptr failure{};  ///< what ended it early; there are no samples then
 };
 
-/// Runs and times by the policy, on the steady clock.
-Measurement sample(const Trial& trial, const SamplingPolicy& policy);
+/// Times the trials by the policy, on pinned threads. Several take turns, so that a machine that
+/// gets slower does so for all of them; then, for warm caches, a short one runs once untimed before
+/// each of its samples. A trial that throws drops out with its failure.
+std::vector<Measurement> sample(std::span<const Trial> trials, const SamplingPolicy& policy);
 
 }  // namespace strobe::lab

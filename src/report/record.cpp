@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "measure/roofline.h"
 #include "strobe/error.h"
 #include "strobe/machine.h"
 
@@ -113,6 +114,43 @@ json error_record(const TensorReport& tensor) {
           {"rule", c.pass() ? "pass" : "fail"}};
 }
 
+json memory_record(const Memory& memory) {
+  return {{"inputs", memory.inputs},
+          {"outputs", memory.outputs},
+          {"workspace", memory.workspace},
+          {"resident", memory.resident ? json(*memory.resident) : json(nullptr)},
+          {"peak", memory.peak()}};
+}
+
+json sampling_record(const Benchmark& b) {
+  return {{"cache", name_of(b.policy.cache)},
+          {"warmup", b.measurement.warmup_runs},
+          {"target", b.policy.target},
+          {"budget_s", b.policy.budget_s},
+          {"max_samples", b.policy.max_samples},
+          {"interleaved_with", b.rivals},
+          {"clock", "steady"},
+          {"pinned", true}};
+}
+
+json roof_record(const Roofline& roof) {
+  return {{"tflops", roof.flops_per_second() / 1e12},
+          {"bound", roof.memory_bound() ? "memory" : "compute"},
+          {"intensity", roof.intensity},
+          {"peak_tflops", roof.peak_flops / 1e12},
+          {"bandwidth_gbps", roof.bytes_per_second / 1e9}};
+}
+
+json times_record(const Statistics& ms) {
+  return {{"min", ms.min},
+          {"mean", ms.mean},
+          {"max", ms.max},
+          {"p50", ms.median},
+          {"p95", ms.p95},
+          {"stddev", ms.stddev},
+          {"ci95", ms.ci95 ? json{ms.ci95->low, ms.ci95->high} : json(nullptr)}};
+}
+
 [[noreturn]] void fail_to_write(const std::string& path) {
   throw InvalidArgument("json",
                         fmt::format("'{}' cannot be written: {}", path, std::strerror(errno)));
@@ -120,23 +158,20 @@ json error_record(const TensorReport& tensor) {
 
 }  // namespace
 
-json record_of(const Benchmark& b, const Roof& roof) {
-  json record = common_record(b, b.problem, roof.threads);
-  record["memory"] = {{"inputs", b.operands.inputs},
-                      {"outputs", b.operands.outputs},
-                      {"workspace", b.workspace_bytes},
-                      {"peak", b.total_bytes()}};
+json record_of(const Benchmark& b, const Peaks& peaks) {
+  json record = common_record(b, b.problem, peaks.threads);
+  record["memory"] = memory_record(b.memory);
+  record["sampling"] = sampling_record(b);
+  const Roofline roof = roofline(b.problem, peaks, b.policy.cache);
+  record["roof"] = roof_record(roof);
+  if (!b.timed()) return record;
   const Statistics& ms = b.measurement.ms;
-  if (b.measurement.samples_ms.empty()) return record;
-  record["ms"] = {{"min", ms.min},    {"mean", ms.mean}, {"max", ms.max},
-                  {"p50", ms.median}, {"p95", ms.p95},   {"stddev", ms.stddev}};
+  record["ms"] = times_record(ms);
   record["samples"] = b.measurement.samples_ms;
-  record["tflops"] = {{"p50", b.flops_per_second(ms.median) / 1e12},
-                      {"best", b.flops_per_second(ms.min) / 1e12}};
-  record["gbps"] = static_cast<double>(b.operands.inputs + b.operands.outputs) / ms.median / 1e6;
-  if (roof.flops_per_second > 0) {
-    record["roofline"] = b.flops_per_second(ms.median) / roof.flops_per_second;
-  }
+  const double rate = b.flops_per_second(ms.median);
+  record["tflops"] = {{"p50", rate / 1e12}, {"best", b.flops_per_second(ms.min) / 1e12}};
+  record["gbps"] = static_cast<double>(b.memory.inputs + b.memory.outputs) / ms.median / 1e6;
+  if (roof.flops_per_second() > 0) record["roofline"] = rate / roof.flops_per_second();
   record["error"] = {{"rule", name_of(b.accuracy.verdict)}, {"scope", b.accuracy.scope}};
   if (b.accuracy.measured) {
     record["error"]["max"] = number(b.accuracy.max_error);
@@ -179,8 +214,8 @@ RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)
   if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) fail_to_write(path_);
 }
 
-void RecordWriter::write(const Benchmark& benchmark, const Roof& roof) {
-  if (!path_.empty()) write_line(record_of(benchmark, roof));
+void RecordWriter::write(const Benchmark& benchmark, const Peaks& peaks) {
+  if (!path_.empty()) write_line(record_of(benchmark, peaks));
 }
 
 void RecordWriter::write(const Case& what, const Report& report) {

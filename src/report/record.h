@@ -6,7 +6,7 @@
 #include <string>
 
 #include "measure/benchmark.h"
-#include "measure/roof.h"
+#include "measure/peaks.h"
 #include "verify/case.h"
 #include "verify/verify.h"
 
@@ -16,7 +16,7 @@ namespace strobe::lab {
 inline constexpr int kRecordSchema = 1;
 
 /// The record of one timed implementation, the same fields for every tool.
-nlohmann::json record_of(const Benchmark& benchmark, const Roof& roof);
+nlohmann::json record_of(const Benchmark& benchmark, const Peaks& peaks);
 
 /// The record of one verified implementation: no times, an error for every tensor.
 nlohmann::json record_of(const Case& what, const Report& report);
@@ -29,7 +29,7 @@ class RecordWriter {
   /// it, only for the first record: work that fails leaves nothing behind and destroys nothing.
   RecordWriter(std::string path, bool force);
 
-  void write(const Benchmark& benchmark, const Roof& roof);
+  void write(const Benchmark& benchmark, const Peaks& peaks);
   void write(const Case& what, const Report& report);
 
  private:

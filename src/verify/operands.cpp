@@ -158,6 +158,13 @@ std::string Operands::unwritten(Pass pass) const {
   return "";
 }
 
+std::string Operands::written(Pass pass) const {
+  for (const auto& owned : pass == Pass::forward ? results_ : gradients_) {
+    if (!is_poison(owned.buffer.payload())) return owned.name;
+  }
+  return "";
+}
+
 std::string Operands::damaged_surroundings() {
   for (const auto& output : kOutputs) {
     if ((all_.*output.view).given()) poison_elements(all_.*output.view);

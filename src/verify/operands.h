@@ -32,6 +32,9 @@ class Operands {
   /// The first output of this pass, with the index, that still holds poison; "" if none does.
   std::string unwritten(Pass pass) const;
 
+  /// The name of an output of this pass that no longer holds poison everywhere; "" if all do.
+  std::string written(Pass pass) const;
+
   /// The name of an output beside whose elements something was written, "" if there is none.
   /// Poisons all outputs on the way.
   std::string damaged_surroundings();

@@ -120,9 +120,10 @@ TEST(Verify, WritesRecords) {
 TEST(Bench, PrintsTimesRatesMemoryAndError) {
   const Outcome outcome = strobe(kSmallBench);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  for (const char* part : {"Forward Pass Results:", "Backward Pass Results:", "Time (min):",
-                           "Time (avg):", "Time (max):", "Time (median):", "GFLOP/s", "FMA peak",
-                           "workspace", "against the oracle", "PASS"}) {
+  for (const char* part :
+       {"Forward Pass Results:", "Backward Pass Results:", "Time (min):", "Time (avg):",
+        "Time (max):", "Time (median):", "TFLOP/s (peak):", "TFLOP/s (avg):", "Of the roofline:",
+        "workspace", "against the oracle", "PASS"}) {
     EXPECT_TRUE(contains(outcome.out, part)) << part << "\n" << outcome.out;
   }
 }
@@ -150,7 +151,7 @@ TEST(Bench, OptionsMakeTheProblem) {
 TEST(Bench, TakesAProblemByItsText) {
   const Outcome outcome = strobe("bench --problem 'lq20,3 h2 d8 fp16' --repeats 1");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_TRUE(contains(outcome.out, "Problem: b2 lq20,3 h2 d8 fp16 bwd")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "Problem: b2 lq20,3 h2 d8 fp16\n")) << outcome.out;
 }
 
 TEST(Compare, NamesTheFastestAndTheLeanest) {
@@ -169,6 +170,71 @@ TEST(Compare, WritesARecordForEveryRow) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   ASSERT_EQ(lines(outcome.out).size(), 2u);
   EXPECT_EQ(lines(outcome.out)[0]["implementation"], "oracle");
+}
+
+TEST(Bench, TakesTheSpellingsOfOtherTools) {
+  for (const char* arguments :
+       {"--batch 1 --seqlen 32 --nheads 2 --headdim 16 --causal --dtype fp16 --repeats 3 --no-grad",
+        "--batch_size 1 --seq_len 32 --nheads 2 --head_size 16 --causal --dtype fp16 --repeats 3 "
+        "--fwd_only"}) {
+    const Outcome outcome = strobe(std::string("bench --json - ") + arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    ASSERT_EQ(lines(outcome.out).size(), 1u) << arguments;
+    EXPECT_EQ(lines(outcome.out)[0]["problem"], "b1 sq32 h2 d16 fp16 causal");
+    EXPECT_EQ(lines(outcome.out)[0]["samples"].size(), 3u);
+  }
+}
+
+TEST(Bench, TimesThePassesItIsAskedFor) {
+  const auto passes = [](const std::string& arguments) {
+    std::string names;
+    for (const json& record : lines(strobe(kSmallBench + arguments + " --json -").out)) {
+      names += record["pass"].get<std::string>() + " ";
+    }
+    return names;
+  };
+  EXPECT_EQ(passes(""), "forward backward ");
+  EXPECT_EQ(passes("--pass both"), "forward backward ");
+  EXPECT_EQ(passes("--pass backward"), "backward ");
+  EXPECT_EQ(passes("--no-grad"), "forward ");
+  EXPECT_EQ(passes("--preset batch-inference"), "forward ") << "sizes of the line go before";
+}
+
+TEST(Bench, SamplesUntilItIsSureEnough) {
+  const Outcome outcome = strobe(
+      "bench --batch 1 --seqlen 64 --nheads 1 --headdim 16 --no-grad --target 50 --cache cold "
+      "--json -");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json record = lines(outcome.out).at(0);
+  EXPECT_GE(record["samples"].size(), 6u) << "fewer have no confidence interval";
+  EXPECT_LE(record["ms"]["ci95"][0], record["ms"]["p50"]);
+  EXPECT_EQ(record["sampling"]["cache"], "cold");
+  EXPECT_EQ(record["sampling"]["target"], 0.5);
+}
+
+TEST(Bench, HasNoGpuYet) {
+  expect_refusal("bench --device cuda", 3, "cuda");
+}
+
+TEST(Compare, TakesSizesAndTellsSpeedAgainstTheBase) {
+  const Outcome outcome = strobe(
+      "compare --quick --batch 1 --seqlen 48 --nheads 2 --headdim 16 --pass both "
+      "--impl flash,standard --base flash");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "b1 sq48 h2 d16 fp32\n")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "b1 sq48 h2 d16 fp32 bwd\n")) << outcome.out;
+  const std::size_t row = outcome.out.find("\nflash ");
+  const std::string line = outcome.out.substr(row + 1, outcome.out.find('\n', row + 1) - row - 1);
+  EXPECT_TRUE(line.ends_with(" 1.00x")) << line;
+}
+
+TEST(Compare, ARowSaysWhatCouldNotRun) {
+  const Outcome outcome =
+      strobe("compare --quick --problem 'b1 sq200000 h16 d16 fp32' --impl standard --json -");
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  ASSERT_EQ(lines(outcome.out).size(), 1u);
+  EXPECT_EQ(lines(outcome.out)[0]["status"], "out-of-memory");
+  EXPECT_TRUE(contains(outcome.err, "out-of-memory")) << outcome.err;
 }
 
 TEST(Json, RefusesAnExistingFileUnlessForced) {
@@ -192,10 +258,17 @@ TEST(Usage, ErrorsNameWhatIsWrongAndWhatIsAllowed) {
   expect_refusal("", 2, "strobe --help");
   expect_refusal("paint", 2, "paint");
   expect_refusal("bench --sequence 4", 2, "--sequence");
-  expect_refusal("bench --batch two", 2, "--batch");
-  expect_refusal("bench --batch -1", 2, "batch");
+  expect_refusal("bench --batch two", 2, "--batch is 'two', allowed is a whole number from 1");
+  expect_refusal("bench --batch -1", 2, "--batch is '-1'");
   expect_refusal("bench --headdim 513", 2, "512");
-  expect_refusal("bench --nheads 8 --kv-heads 3", 2, "heads_k");
+  expect_refusal("bench --nheads 8 --kv-heads 3", 2, "--kv-heads");
+  expect_refusal("bench --preset gpt5", 2, "gpt2-small");
+  expect_refusal("bench --layout heap", 2, "qkvpacked");
+  expect_refusal("bench --pass sideways", 2, "--pass");
+  expect_refusal("bench --repeats 3 --target 2", 2, "--target");
+  expect_refusal("bench --cache lukewarm", 2, "--cache");
+  expect_refusal("bench --problem s8 --preset gpt2-small", 2, "--preset");
+  expect_refusal("compare --problem s8 --base oracle", 2, "flash, standard");
   expect_refusal("bench --dtype fp64", 2, "fp32");
   expect_refusal("bench --repeats 0", 2, "--repeats");
   expect_refusal("bench --problem 's8' --batch 3", 2, "--batch");

@@ -49,10 +49,12 @@ TEST(Isa, AnUnknownNameListsTheKnownOnes) {
 }
 
 TEST(Isa, TheMeasuredRatesAreFiniteOnes) {
-  const double rate = measure_fma_rate(1);
-  EXPECT_GT(rate, 1e7);
-  EXPECT_LT(rate, 1e13);
-  const double copy = measure_copy_rate(1);
+  for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16}) {
+    const double rate = measure_fma_rate(dtype, 1);
+    EXPECT_GT(rate, 1e7) << name_of(dtype);
+    EXPECT_LT(rate, 1e14) << name_of(dtype);
+  }
+  const double copy = measure_copy_rate(1 << 20, 1);
   EXPECT_GT(copy, 1e6);
   EXPECT_LT(copy, 1e13);
 }

@@ -2,94 +2,165 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
-
-#include "measure/benchmark.h"
-#include "strobe/registry.h"
 
 namespace strobe::lab {
 namespace {
 
-TEST(Sampler, PreparesRunsAndChecksEveryTime) {
+/// Returns the times it is told, the last one again and again.
+class FakeStopwatch final : public Stopwatch {
+ public:
+  explicit FakeStopwatch(std::vector<double> times) : times_(std::move(times)) {}
+
+  double time_ms(const std::function<void()>& run) override {
+    run();
+    return times_[std::min(next_++, times_.size() - 1)];
+  }
+  void evict_caches() override { ++evictions; }
+
+  int evictions = 0;
+
+ private:
+  std::vector<double> times_;
+  std::size_t next_ = 0;
+};
+
+Trial logging(std::string& log, char name, Stopwatch& stopwatch) {
+  return {.prepare = [&log] { log += 'p'; },
+          .run = [&log, name] { log += name; },
+          .check = [&log] { log += 'c'; },
+          .stopwatch = &stopwatch};
+}
+
+Measurement sample_one(const Trial& trial, const SamplingPolicy& policy) {
+  return sample({&trial, 1}, policy).front();
+}
+
+Measurement sample_times(const std::vector<double>& times, const SamplingPolicy& policy) {
+  FakeStopwatch stopwatch(times);
   std::string log;
-  const Trial trial{
-      .prepare = [&] { log += 'p'; }, .run = [&] { log += 'r'; }, .check = [&] { log += 'c'; }};
-  const Measurement m = sample(trial, {.warmup = 1, .samples = 3});
+  return sample_one(logging(log, 'r', stopwatch), policy);
+}
+
+TEST(Sampler, PreparesRunsAndChecksEveryTime) {
+  FakeStopwatch stopwatch({5});
+  std::string log;
+  SamplingPolicy policy = SamplingPolicy::exactly(3);
+  policy.max_warmup = 1;
+  const Measurement m = sample_one(logging(log, 'r', stopwatch), policy);
   EXPECT_EQ(log, "prcprcprcprc");
-  EXPECT_EQ(m.samples_ms.size(), 3u);
+  EXPECT_EQ(m.samples_ms, (std::vector<double>{5, 5, 5}));
+  EXPECT_EQ(m.warmup_runs, 1);
+  EXPECT_EQ(m.ms.median, 5);
+}
+
+TEST(Sampler, TheClockOfTheCpuRunsForward) {
+  const Trial nothing{.prepare = [] {}, .run = [] {}, .check = [] {}};
+  const Measurement m = sample_one(nothing, SamplingPolicy::exactly(10));
   EXPECT_GE(m.ms.min, 0);
   EXPECT_LE(m.ms.min, m.ms.median);
-  EXPECT_LE(m.ms.median, m.ms.max);
+}
+
+TEST(Sampler, WarmsUpUntilTheMedianIsStable) {
+  const SamplingPolicy policy = SamplingPolicy::exactly(1);
+  EXPECT_EQ(sample_times({9, 5, 5, 5, 5, 5, 5}, policy).warmup_runs, 6);
+  EXPECT_EQ(sample_times({5, 5, 5, 5}, policy).warmup_runs, 4);
+  SamplingPolicy capped = policy;
+  capped.max_warmup = 2;
+  EXPECT_EQ(sample_times({9, 8, 7, 6, 5, 4, 3, 2, 1}, capped).warmup_runs, 2);
+  SamplingPolicy hasty = policy;
+  hasty.warmup_s = -1;
+  EXPECT_EQ(sample_times({9, 8, 7, 6, 5, 4, 3, 2, 1}, hasty).warmup_runs, 1);
+}
+
+TEST(Sampler, StopsWhenTheMedianIsKnownWellEnough) {
+  SamplingPolicy policy{.target = 0.01, .budget_s = 60};
+  policy.max_warmup = 1;
+  EXPECT_EQ(sample_times({5}, policy).samples_ms.size(), 6u) << "the first look";
+  std::vector<double> noisy;
+  for (int i = 0; i < 1000; ++i) noisy.push_back(100 + i * 37 % 20);
+  const Measurement m = sample_times(noisy, policy);
+  EXPECT_GT(m.samples_ms.size(), 20u);
+  EXPECT_LT(m.samples_ms.size(), 1000u);
+  EXPECT_LE(m.ms.relative_uncertainty(), 0.01);
 }
 
 TEST(Sampler, StopsAtItsBudgetButNotBeforeTheLeastNumber) {
-  const Trial trial{.prepare = [] {}, .run = [] {}, .check = [] {}};
-  const SamplingPolicy broke{.warmup = 0, .samples = 100, .min_samples = 4, .budget_s = -1};
-  EXPECT_EQ(sample(trial, broke).samples_ms.size(), 4u);
+  const SamplingPolicy broke{.target = 0, .min_samples = 4, .budget_s = -1};
+  EXPECT_EQ(sample_times({1, 2, 3, 4, 5, 6, 7, 8, 9}, broke).samples_ms.size(), 4u);
 }
 
-TEST(Sampler, ARejectionInTheWarmUpCounts) {
-  const Trial trial{
-      .prepare = [] {}, .run = [] {}, .check = [] { throw Rejected("nothing done"); }};
-  EXPECT_THROW(sample(trial, {.warmup = 1, .samples = 1}), Rejected);
+TEST(Sampler, ExactlyMeansExactlyEvenIfAllAreEqual) {
+  EXPECT_EQ(sample_times({5}, SamplingPolicy::exactly(50)).samples_ms.size(), 50u);
 }
 
-/// Computes nothing the first `lazy_after` runs aside.
-class Lazy : public Implementation {
- public:
-  explicit Lazy(int lazy_after) : diligent_(lazy_after) {}
-
-  std::string_view name() const override { return "lazy"; }
-  std::string_view summary() const override { return "writes nothing, in no time"; }
-  Device::Kind device() const override { return Device::Kind::cpu; }
-  Support supports(const Problem&) const override { return {}; }
-
- private:
-  Plan make_plan(const Problem& problem, const PlanOptions&) const override {
-    return {.problem = problem};
-  }
-  void execute(const Plan& plan, const Tensors& tensors, void*, Stream) const override {
-    if (diligent_-- <= 0) return;
-    const Implementation& oracle = Registry::instance().find("oracle");
-    oracle.run(oracle.plan(plan.problem), tensors, nullptr, 0);
-  }
-
-  mutable int diligent_;
-};
-
-Benchmark run(const Implementation& implementation, const char* problem) {
-  Operands operands({.problem = Problem::parse(problem)});
-  const Pass pass = operands.problem().pass;
-  const SpotCheck check(operands, pass);
-  return benchmark(implementation, operands, pass, check, {}, {.warmup = 1, .samples = 2});
+TEST(Sampler, EvictsTheCachesBeforeEverySampleIfTheyAreToBeCold) {
+  FakeStopwatch stopwatch({5});
+  std::string log;
+  SamplingPolicy policy = SamplingPolicy::exactly(3);
+  policy.max_warmup = 1;
+  policy.cache = Cache::cold;
+  sample_one(logging(log, 'r', stopwatch), policy);
+  EXPECT_EQ(stopwatch.evictions, 4);
 }
 
-TEST(Benchmark, RejectsARunThatWritesNothing) {
-  for (const int lazy_after : {0, 1, 2}) {
-    const Benchmark result = run(Lazy(lazy_after), "b1 sq16 h2 d8 fp32");
-    EXPECT_EQ(result.status, Status::failed);
-    EXPECT_TRUE(result.measurement.samples_ms.empty());
-    EXPECT_EQ(result.reason, "left out [0, 0, 0, 0] unwritten, so its time means nothing");
-  }
-  EXPECT_EQ(run(Lazy(1), "b1 sq16 h2 d8 fp32 bwd").reason,
-            "left dq [0, 0, 0, 0] unwritten, so its time means nothing");
+TEST(Sampler, SeveralTakeTurnsEachWithItsCachesWarm) {
+  FakeStopwatch stopwatch({5});
+  std::string log;
+  const std::vector trials{logging(log, 'a', stopwatch), logging(log, 'b', stopwatch)};
+  SamplingPolicy policy = SamplingPolicy::exactly(2);
+  policy.max_warmup = 1;
+  sample(trials, policy);
+  EXPECT_EQ(log,
+            "pacpbc"
+            "papacpbpbc"
+            "papacpbpbc");
+  log.clear();
+  policy.cache = Cache::cold;
+  sample(trials, policy);
+  EXPECT_EQ(log,
+            "pacpbc"
+            "pacpbc"
+            "pacpbc")
+      << "a run before would be evicted";
 }
 
-TEST(Benchmark, TimesAndChecksEveryPassAndShape) {
-  for (const char* problem : {"b1 sq16 h2 d8 fp32", "b2 sq16 sk9 h2 d8 bf16 causal bwd",
-                              "lq15,0,9 h2 d8 fp16 bwd", "lq0,0,19 h2 d8 fp16"}) {
-    const Benchmark result = run(Registry::instance().find("flash"), problem);
-    EXPECT_EQ(result.status, Status::ok) << problem << ": " << result.reason;
-    EXPECT_EQ(result.measurement.samples_ms.size(), 2u);
-    EXPECT_EQ(result.accuracy.verdict, Verdict::pass) << problem;
-    EXPECT_GT(result.flops, 0);
-  }
+TEST(Sampler, WhoIsSureGoesOnWhileOthersAreNot) {
+  std::vector<double> noisy;
+  for (int i = 0; i < 200; ++i) noisy.push_back(100 + i * 37 % 50);
+  FakeStopwatch steady({5}), restless(noisy);
+  std::string log;
+  const std::vector trials{logging(log, 'a', steady), logging(log, 'b', restless)};
+  const auto results = sample(trials, {.max_warmup = 1, .max_samples = 40, .budget_s = 60});
+  EXPECT_EQ(results[0].samples_ms.size(), results[1].samples_ms.size());
 }
 
-TEST(Benchmark, OfNothingIsFine) {
-  const Benchmark result = run(Registry::instance().find("flash"), "b2 sq0 sk4 h2 d8 fp32");
-  EXPECT_EQ(result.status, Status::ok) << result.reason;
+TEST(Sampler, ATrialThatThrowsDropsOutAlone) {
+  FakeStopwatch stopwatch({5});
+  std::string log;
+  std::vector trials{logging(log, 'a', stopwatch), logging(log, 'b', stopwatch)};
+  int checks = 0;
+  trials[0].check = [&checks] {
+    if (++checks == 3) throw Rejected("nothing done");
+  };
+  const auto results = sample(trials, SamplingPolicy::exactly(4));
+  EXPECT_TRUE(results[0].failure);
+  EXPECT_TRUE(results[0].samples_ms.empty());
+  EXPECT_FALSE(results[1].failure);
+  EXPECT_EQ(results[1].samples_ms.size(), 4u);
+}
+
+TEST(Sampler, LooksOnceWhetherAnythingWritesWhileNothingRuns) {
+  FakeStopwatch stopwatch({1});
+  std::string log;
+  Trial trial = logging(log, 'r', stopwatch);
+  trial.check_idle = [&log] { log += 'i'; };
+  SamplingPolicy policy = SamplingPolicy::exactly(1);
+  policy.max_warmup = 2;
+  sample_one(trial, policy);
+  EXPECT_EQ(log, "prcpiprcprc");
 }
 
 }  // namespace

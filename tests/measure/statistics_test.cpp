@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <vector>
 
 namespace strobe::lab {
@@ -20,6 +21,50 @@ TEST(Statistics, OfKnownSamples) {
 
 TEST(Statistics, MedianOfAnEvenNumberIsBetween) {
   EXPECT_EQ(summarize(std::vector<double>{1, 2, 5, 100}).median, 3.5);
+}
+
+std::vector<double> up_to(int n) {
+  std::vector<double> values;
+  for (int i = 1; i <= n; ++i) values.push_back(i);
+  return values;
+}
+
+TEST(Statistics, TheMediansIntervalIsThatOfTheTables) {
+  // Ranks from the binomial table: the widest tails of at most 2.5 % each.
+  EXPECT_FALSE(median_interval(up_to(5)));
+  const struct {
+    int n, low, high;
+  } rows[] = {{6, 1, 6}, {10, 2, 9}, {20, 6, 15}, {50, 18, 33}, {100, 40, 61}};
+  for (const auto& row : rows) {
+    const auto interval = median_interval(up_to(row.n));
+    ASSERT_TRUE(interval) << row.n;
+    EXPECT_EQ(interval->low, row.low) << row.n;
+    EXPECT_EQ(interval->high, row.high) << row.n;
+  }
+  const auto many = median_interval(up_to(100'000));  // where 2^-n is no longer a double
+  ASSERT_TRUE(many);
+  EXPECT_NEAR(many->low, 50'000 - 310, 3);
+}
+
+TEST(Statistics, TheIntervalCoversTheMedianAsOftenAsItSays) {
+  std::mt19937 generator(7);
+  std::lognormal_distribution<double> skewed(0, 0.3);  // median 1
+  int covered = 0;
+  constexpr int kTrials = 2000;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<double> samples;
+    for (int i = 0; i < 25; ++i) samples.push_back(skewed(generator));
+    const Statistics s = summarize(samples);
+    covered += s.ci95->low <= 1 && 1 <= s.ci95->high;
+  }
+  EXPECT_GT(covered, 0.94 * kTrials);
+  EXPECT_LT(covered, 0.98 * kTrials);
+}
+
+TEST(Statistics, UncertaintyIsHalfTheIntervalInMedians) {
+  const std::vector<double> samples{8, 9, 10, 10, 11, 14};
+  EXPECT_DOUBLE_EQ(summarize(samples).relative_uncertainty(), 0.3);
+  EXPECT_TRUE(std::isinf(summarize({}).relative_uncertainty()));
 }
 
 TEST(Statistics, OfOneSampleAndOfNone) {

@@ -41,18 +41,27 @@ TEST(Record, OfAVerification) {
 
 TEST(Record, OfABenchmark) {
   Benchmark b{.implementation = "flash", .problem = Problem::parse("lq3,4 h1 d8 fp32")};
-  b.measurement = {.samples_ms = {1, 3}, .ms = {.min = 1, .mean = 2, .max = 3, .median = 2}};
+  b.measurement.samples_ms = {1, 3, 2, 2, 2, 2};
+  b.measurement.ms = summarize(b.measurement.samples_ms);
+  b.policy.cache = Cache::cold;
+  b.rivals = 1;
   b.flops = 4e9;
-  b.workspace_bytes = 64;
-  b.operands = {.inputs = 1000, .outputs = 500};
+  b.memory = {.inputs = 1000, .outputs = 500, .workspace = 64, .resident = 100};
   b.accuracy = {.measured = true, .max_error = std::numeric_limits<double>::infinity()};
-  const json record = record_of(b, {.flops_per_second = 4e12, .threads = 2});
+  const Peaks peaks{
+      .threads = 2, .flops_per_second = {{DType::fp32, 4e12}}, .copy = {{1 << 20, 1e18}}};
+  const json record = record_of(b, peaks);
   expect_common(record);
   EXPECT_EQ(record["tflops"]["p50"], 2);
   EXPECT_EQ(record["tflops"]["best"], 4);
+  EXPECT_EQ(record["ms"]["ci95"], json({1, 3}));
   EXPECT_EQ(record["roofline"], 0.5);
-  EXPECT_EQ(record["samples"], json({1, 3}));
-  EXPECT_EQ(record["memory"]["peak"], 1564);
+  EXPECT_EQ(record["roof"]["bound"], "compute");
+  EXPECT_EQ(record["roof"]["peak_tflops"], 4);
+  EXPECT_EQ(record["samples"].size(), 6u);
+  EXPECT_EQ(record["sampling"]["cache"], "cold");
+  EXPECT_EQ(record["sampling"]["interleaved_with"], 1);
+  EXPECT_EQ(record["memory"]["peak"], 1600) << "what was taken is more than what was planned";
   EXPECT_EQ(record["machine"]["threads"], 2);
   EXPECT_TRUE(record["error"]["max"].is_null()) << "JSON has no infinity";
   EXPECT_EQ(record["fields"]["lengths_q"], json({3, 4}));

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "strobe/dtype.h"
+
+namespace strobe::lab {
+
+/// What this machine can do at most, as far as it could be measured: the walls and the ceiling of
+/// the roofline.
+struct Peaks {
+  /// Bytes moved per second while each thread works on `bytes_per_thread`.
+  struct CopyRate {
+    std::int64_t bytes_per_thread = 0;
+    double bytes_per_second = 0;
+  };
+
+  int threads = 0;
+  std::map<DType, double> flops_per_second{};  ///< multiply-adds in registers, two each
+  std::vector<CopyRate> copy{};                ///< from the fastest cache out to memory
+
+  double memory_bytes_per_second() const { return copy.empty() ? 0 : copy.back().bytes_per_second; }
+
+  /// For a working set of `bytes` in all: that of the smallest measured one that holds it.
+  double bytes_per_second_within(std::int64_t bytes) const;
+};
+
+/// Takes two or three seconds. The best of several tries each: a busy moment must not lower the roof
+/// and so flatter the results.
+Peaks measure_peaks(int threads = 0);
+
+/// The peaks of this machine, for this many threads (0: all cores) and the kernels in use: those in
+/// the cache file if it has them, else measured and kept there. `anew` measures in any case.
+Peaks machine_peaks(int threads = 0, bool anew = false);
+
+/// Where peaks are kept: STROBE_CACHE_DIR, or strobe/ in XDG_CACHE_HOME or ~/.cache.
+std::string peaks_cache_path();
+
+}  // namespace strobe::lab

@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "measure/peaks.h"
+#include "strobe/machine.h"
+
+namespace strobe::lab {
+namespace {
+
+using nlohmann::json;
+
+/// What the peaks depend on.
+std::string key_of(int threads) {
+  const Machine here = machine();
+  return fmt::format("strobe {}, {}, {}, {} of {} cores", version(), here.cpu, here.isa, threads,
+                     here.cores);
+}
+
+json to_json(const Peaks& peaks) {
+  json copy = json::array();
+  for (const auto& rate : peaks.copy)
+    copy.push_back({rate.bytes_per_thread, rate.bytes_per_second});
+  json flops = json::object();
+  for (const auto& [dtype, rate] : peaks.flops_per_second)
+    flops[std::string(name_of(dtype))] = rate;
+  return {{"threads", peaks.threads}, {"flops_per_second", flops}, {"copy", copy}};
+}
+
+Peaks from_json(const json& kept) {
+  Peaks peaks{.threads = kept.at("threads")};
+  for (const auto& [name, rate] : kept.at("flops_per_second").items()) {
+    peaks.flops_per_second[parse_dtype(name).value()] = rate;
+  }
+  for (const json& rate : kept.at("copy")) peaks.copy.push_back({rate.at(0), rate.at(1)});
+  return peaks;
+}
+
+/// An object of peaks by key; empty if there is no file or it cannot be understood.
+json read_cache() {
+  std::ifstream file(peaks_cache_path());
+  json cache = json::parse(file, nullptr, false);
+  return cache.is_object() ? cache : json::object();
+}
+
+std::optional<Peaks> cached(const std::string& key) {
+  const json cache = read_cache();
+  try {
+    if (cache.contains(key)) return from_json(cache.at(key));
+  } catch (const std::exception&) {  // of another form than this program writes: measure again
+  }
+  return std::nullopt;
+}
+
+/// Best effort: without a folder to write to, peaks are measured each time. Written beside and
+/// renamed, so that a reader never sees half a file.
+void keep(const std::string& key, const Peaks& peaks) {
+  const std::filesystem::path path = peaks_cache_path();
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  json cache = read_cache();
+  cache[key] = to_json(peaks);
+  const std::string fresh = fmt::format("{}.{}", path.string(), getpid());
+  if (!(std::ofstream(fresh) << cache.dump(1) << '\n')) return;
+  std::filesystem::rename(fresh, path, ignored);
+}
+
+}  // namespace
+
+std::string peaks_cache_path() {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::filesystem::path(value != nullptr ? value : "");
+  };
+  std::filesystem::path folder = variable("STROBE_CACHE_DIR");
+  if (folder.empty() && !variable("XDG_CACHE_HOME").empty()) {
+    folder = variable("XDG_CACHE_HOME") / "strobe";
+  }
+  if (folder.empty()) folder = variable("HOME") / ".cache" / "strobe";
+  return folder / "peaks.json";
+}
+
+Peaks machine_peaks(int threads, bool anew) {
+  const std::string key = key_of(threads > 0 ? threads : machine().cores);
+  if (!anew) {
+    if (auto peaks = cached(key)) return *std::move(peaks);
+  }
+  Peaks peaks = measure_peaks(threads);
+  keep(key, peaks);
+  return peaks;
+}
+
+}  // namespace strobe::lab

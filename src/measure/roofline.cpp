@@ -1,0 +1,23 @@
+#include "measure/roofline.h"
+
+#include <algorithm>
+
+#include "measure/flops.h"
+
+namespace strobe::lab {
+
+double Roofline::flops_per_second() const {
+  return std::min(peak_flops, intensity * bytes_per_second);
+}
+
+Roofline roofline(const Problem& problem, const Peaks& peaks, Cache cache) {
+  const Footprint operands = footprint(problem);
+  const std::int64_t bytes = operands.inputs + operands.outputs;
+  const auto peak = peaks.flops_per_second.find(problem.dtype);
+  return {.peak_flops = peak == peaks.flops_per_second.end() ? 0 : peak->second,
+          .bytes_per_second = cache == Cache::cold ? peaks.memory_bytes_per_second()
+                                                   : peaks.bytes_per_second_within(bytes),
+          .intensity = bytes > 0 ? flops(problem) / static_cast<double>(bytes) : 0};
+}
+
+}  // namespace strobe::lab

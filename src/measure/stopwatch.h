@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+
+namespace strobe::lab {
+
+/// How the work of one device is timed: the seam between the sampler and the devices. A GPU's
+/// brackets the run with events on its stream and waits for the second one.
+class Stopwatch {
+ public:
+  Stopwatch() = default;
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  virtual ~Stopwatch();
+
+  /// Runs it, and returns the milliseconds that the device took until the work was done.
+  virtual double time_ms(const std::function<void()>& run) = 0;
+
+  /// Drives everything that an earlier run left out of the device's caches.
+  virtual void evict_caches() = 0;
+};
+
+/// The steady clock, for work that is done when `run` returns.
+Stopwatch& cpu_stopwatch();
+
+}  // namespace strobe::lab

@@ -1,0 +1,181 @@
+#include "measure/benchmark.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "measure/resident.h"
+#include "strobe/registry.h"
+
+namespace strobe::lab {
+namespace {
+
+/// Computes by the oracle, until it is told to do otherwise.
+class Fake : public Implementation {
+ public:
+  std::string_view name() const override { return "fake"; }
+  std::string_view summary() const override { return "for tests"; }
+  Device::Kind device() const override { return Device::Kind::cpu; }
+  Support supports(const Problem&) const override { return {}; }
+
+ protected:
+  Plan make_plan(const Problem& problem, const PlanOptions&) const override {
+    return {.problem = problem};
+  }
+  void execute(const Plan& plan, const Tensors& tensors, void*, Stream) const override {
+    const Implementation& oracle = Registry::instance().find("oracle");
+    oracle.run(oracle.plan(plan.problem), tensors, nullptr, 0);
+  }
+};
+
+/// Computes nothing once it has run a few times.
+class Lazy final : public Fake {
+ public:
+  explicit Lazy(int lazy_after) : diligent_(lazy_after) {}
+
+ private:
+  void execute(const Plan& plan, const Tensors& tensors, void* space, Stream s) const override {
+    if (diligent_-- > 0) Fake::execute(plan, tensors, space, s);
+  }
+  mutable int diligent_;
+};
+
+/// Returns with everything written, and goes on writing.
+class Straggler final : public Fake {
+ public:
+  ~Straggler() override {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void execute(const Plan& plan, const Tensors& tensors, void* space, Stream s) const override {
+    if (thread_.joinable()) thread_.join();
+    Fake::execute(plan, tensors, space, s);
+    auto* const last = static_cast<float*>(tensors.out.data);
+    thread_ = std::thread([last] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      *last = 1;
+    });
+  }
+  mutable std::thread thread_;
+};
+
+/// Takes memory that its plan does not speak of.
+class Greedy final : public Fake {
+ public:
+  static constexpr std::size_t kHidden = 64 << 20;
+
+ private:
+  void execute(const Plan& plan, const Tensors& tensors, void* space, Stream s) const override {
+    std::vector<char> hidden(kHidden, 1);
+    Fake::execute(plan, tensors, space, s);
+    __asm__ volatile("" : : "r"(hidden.data()) : "memory");
+  }
+};
+
+std::vector<Benchmark> run(std::vector<const Implementation*> implementations,
+                           const char* problem) {
+  Operands operands({.problem = Problem::parse(problem)});
+  const Pass pass = operands.problem().pass;
+  const SpotCheck check(operands, pass);
+  SamplingPolicy policy = SamplingPolicy::exactly(2);
+  policy.max_warmup = 1;
+  return benchmark(implementations, operands, pass, check, {}, policy);
+}
+
+Benchmark run(const Implementation& implementation, const char* problem) {
+  return run(std::vector{&implementation}, problem).front();
+}
+
+const Implementation& flash() {
+  return Registry::instance().find("flash");
+}
+
+TEST(Benchmark, RejectsARunThatWritesNothing) {
+  for (const int lazy_after : {0, 1, 2, 3}) {
+    const Benchmark result = run(Lazy(lazy_after), "b1 sq16 h2 d8 fp32");
+    EXPECT_EQ(result.status, Status::failed);
+    EXPECT_FALSE(result.timed());
+    EXPECT_EQ(result.reason,
+              "had not written out [0, 0, 0, 0] when it returned, so its time means nothing");
+  }
+  EXPECT_NE(run(Lazy(1), "b1 sq16 h2 d8 fp32 bwd").reason.find("dq [0, 0, 0, 0]"),
+            std::string::npos);
+}
+
+TEST(Benchmark, RejectsARunThatDoesNotWaitForItsWork) {
+  const Benchmark result = run(Straggler(), "b1 sq16 h2 d8 fp32");
+  EXPECT_EQ(result.status, Status::failed);
+  EXPECT_NE(result.reason.find("still wrote out after it had returned"), std::string::npos)
+      << result.reason;
+}
+
+TEST(Benchmark, OneThatFailsLeavesTheOthersAlone) {
+  const Lazy lazy(2);
+  const Lazy wrong_from_the_start(0);
+  const auto results = run({&lazy, &flash(), &wrong_from_the_start}, "b1 sq40 h2 d8 fp32");
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0].status, Status::failed);
+  EXPECT_EQ(results[1].status, Status::ok) << results[1].reason;
+  EXPECT_EQ(results[1].accuracy.verdict, Verdict::pass);
+  EXPECT_EQ(results[2].status, Status::failed);
+}
+
+TEST(Benchmark, WhatIsNotSupportedIsARow) {
+  const auto results = run({&flash(), &Registry::instance().find("standard")}, "s8 d8 int8");
+  for (const Benchmark& result : results) {
+    EXPECT_EQ(result.status, Status::unsupported);
+    EXPECT_NE(result.reason.find("int8"), std::string::npos) << result.reason;
+  }
+}
+
+TEST(Benchmark, EachIsJudgedByItsOwnResult) {
+  class Wrong final : public Fake {
+    void execute(const Plan& plan, const Tensors& tensors, void* space, Stream s) const override {
+      Fake::execute(plan, tensors, space, s);
+      auto* const out = static_cast<float*>(tensors.out.data);
+      for (std::int64_t i = 0; i < plan.problem.total_q() * plan.problem.heads; ++i) {
+        out[i * plan.problem.dim] += 1;
+      }
+    }
+  };
+  const Wrong wrong;
+  for (const auto& order : {std::array{&flash(), static_cast<const Implementation*>(&wrong)},
+                            std::array{static_cast<const Implementation*>(&wrong), &flash()}}) {
+    for (const Benchmark& result : run({order[0], order[1]}, "b1 sq40 h2 d8 fp32")) {
+      const bool right = result.implementation == "flash";
+      EXPECT_EQ(result.accuracy.verdict, right ? Verdict::pass : Verdict::fail);
+      EXPECT_EQ(result.status, right ? Status::ok : Status::failed);
+      EXPECT_TRUE(result.timed());
+    }
+  }
+}
+
+TEST(Benchmark, TimesAndChecksEveryPassAndShape) {
+  for (const char* problem : {"b1 sq16 h2 d8 fp32", "b2 sq16 sk9 h2 d8 bf16 causal bwd",
+                              "lq15,0,9 h2 d8 fp16 bwd", "lq0,0,19 h2 d8 fp16"}) {
+    const Benchmark result = run(flash(), problem);
+    EXPECT_EQ(result.status, Status::ok) << problem << ": " << result.reason;
+    EXPECT_EQ(result.measurement.samples_ms.size(), 2u);
+    EXPECT_EQ(result.accuracy.verdict, Verdict::pass) << problem;
+    EXPECT_GT(result.flops, 0);
+  }
+}
+
+TEST(Benchmark, OfNothingIsFine) {
+  const Benchmark result = run(flash(), "b2 sq0 sk4 h2 d8 fp32");
+  EXPECT_EQ(result.status, Status::ok) << result.reason;
+}
+
+TEST(Benchmark, MemoryTakenBehindThePlansBackCounts) {
+  if (!ResidentWatch().growth()) GTEST_SKIP() << "this system does not tell its resident memory";
+  const Benchmark result = run(Greedy(), "b1 sq16 h2 d8 fp32");
+  EXPECT_EQ(result.memory.workspace, 0);
+  EXPECT_GT(result.memory.peak(), static_cast<std::int64_t>(Greedy::kHidden) * 9 / 10);
+}
+
+}  // namespace
+}  // namespace strobe::lab

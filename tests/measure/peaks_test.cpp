@@ -1,0 +1,81 @@
+#include "measure/peaks.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "measure/flops.h"
+#include "measure/roofline.h"
+#include "support/environment.h"
+
+namespace strobe::lab {
+namespace {
+
+const Peaks kPeaks{.threads = 2,
+                   .flops_per_second = {{DType::fp32, 1e12}},
+                   .copy = {{1000, 1e12}, {10'000, 1e11}, {100'000, 1e10}}};
+
+TEST(Peaks, ASmallWorkingSetIsCopiedFaster) {
+  EXPECT_EQ(kPeaks.bytes_per_second_within(10), 1e12);
+  EXPECT_EQ(kPeaks.bytes_per_second_within(4000), 1e12) << "2 threads, source and target";
+  EXPECT_EQ(kPeaks.bytes_per_second_within(4001), 1e11);
+  EXPECT_EQ(kPeaks.bytes_per_second_within(1'000'000'000), 1e10);
+  EXPECT_EQ(kPeaks.memory_bytes_per_second(), 1e10);
+  EXPECT_EQ(Peaks{}.bytes_per_second_within(10), 0);
+}
+
+TEST(Roofline, IsTheLowerOfCeilingAndSlope) {
+  const Problem decode = Problem::parse("b1 sq1 sk64 h1 d16 fp32");
+  const Footprint bytes = footprint(decode);
+  const Roofline cold = roofline(decode, kPeaks, Cache::cold);
+  EXPECT_DOUBLE_EQ(cold.intensity,
+                   flops(decode) / static_cast<double>(bytes.inputs + bytes.outputs));
+  EXPECT_TRUE(cold.memory_bound());
+  EXPECT_DOUBLE_EQ(cold.flops_per_second(), cold.intensity * 1e10);
+  const Problem square = Problem::parse("b1 sq4096 h1 d64 fp32");
+  const Roofline ceiling = roofline(square, kPeaks, Cache::cold);
+  EXPECT_FALSE(ceiling.memory_bound());
+  EXPECT_EQ(ceiling.flops_per_second(), 1e12);
+}
+
+TEST(Roofline, OfWarmCachesDependsOnTheSizeOfTheOperands) {
+  const Problem small = Problem::parse("b1 sq1 sk8 h1 d16 fp32");
+  EXPECT_EQ(roofline(small, kPeaks, Cache::warm).bytes_per_second, 1e12);
+  EXPECT_EQ(roofline(small, kPeaks, Cache::cold).bytes_per_second, 1e10);
+}
+
+TEST(Roofline, IsUnknownForADtypeWithoutAPeak) {
+  EXPECT_EQ(roofline(Problem::parse("s8 bf16"), kPeaks, Cache::warm).flops_per_second(), 0);
+}
+
+/// A cache folder of the test's own.
+class PeaksCache : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::remove_all(folder_); }
+
+  const std::string folder_ = testing::TempDir() + "strobe_peaks_test";
+  const test::ScopedVariable variable_{"STROBE_CACHE_DIR", folder_.c_str()};
+};
+
+TEST_F(PeaksCache, MeasuresOnceAndRemembers) {
+  const Peaks first = machine_peaks(1);
+  ASSERT_TRUE(std::filesystem::exists(peaks_cache_path()));
+  const Peaks second = machine_peaks(1);
+  EXPECT_EQ(first.flops_per_second, second.flops_per_second) << "two measurements would differ";
+  EXPECT_EQ(first.threads, second.threads);
+  ASSERT_EQ(first.copy.size(), second.copy.size());
+  EXPECT_EQ(first.memory_bytes_per_second(), second.memory_bytes_per_second());
+  EXPECT_NE(machine_peaks(1, true).flops_per_second, first.flops_per_second) << "asked anew";
+}
+
+TEST_F(PeaksCache, AFileThatMakesNoSenseIsReplaced) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(peaks_cache_path()) << "{\"half";
+  const Peaks measured = machine_peaks(1);
+  EXPECT_GT(measured.memory_bytes_per_second(), 0);
+  EXPECT_EQ(machine_peaks(1).flops_per_second, measured.flops_per_second);
+}
+
+}  // namespace
+}  // namespace strobe::lab
