@@ -110,7 +110,7 @@ int conclude(const lab::Benchmark& b) {
 
 /// Time of one implementation on one problem.
 int bench(const BenchOptions& options) {
-  Problem problem = options.problem.choose().front();
+  Problem problem = options.problem.choose();
   const std::vector<Pass> passes = choose_passes(options);
   problem.pass = passes.back();
   const Implementation& implementation = choose_implementation(options, problem);
@@ -123,14 +123,14 @@ int bench(const BenchOptions& options) {
   std::FILE* text = options.output.text();
   Problem shown = problem;
   shown.pass = passes.front();
-  fmt::print(text, "Problem: {}\nImplementation: {} ({})\n\n", shown.text(),
-             implementation.name(), lab::tuning_text(plan.tuning));
+  fmt::print(text, "Problem: {}\nImplementation: {} ({})\n\n", shown.text(), implementation.name(),
+             lab::tuning_text(plan.tuning));
   std::fflush(text);
   const std::array contenders{&implementation};
   for (const Pass pass : passes) {
     const lab::SpotCheck check(operands, pass);
     const lab::Benchmark result =
-        lab::benchmark(contenders, operands, pass, check, plan_options, options.sampling.policy())
+        lab::benchmark(contenders, operands, pass, &check, plan_options, options.sampling.policy())
             .front();
     records.write(result, peaks);
     if (result.timed()) print_result(text, result, peaks);
@@ -145,7 +145,7 @@ int bench(const BenchOptions& options) {
 void add_bench(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand("bench", "Time of one problem: forward, and backward");
   auto o = std::make_shared<BenchOptions>();
-  o->problem.add_to(*command, false);
+  o->problem.add_to(*command);
   CLI::Option* const pass =
       command->add_option("--pass", o->pass, "Which pass to time: both, unless a preset differs")
           ->check(CLI::IsMember({"forward", "backward", "both"}));

@@ -19,42 +19,12 @@ namespace {
 
 struct CompareOptions {
   bool quick = false;
-  ProblemOptions problem{};
-  std::string pass{};  ///< "" is what each problem says
+  ProblemSetOptions problems{};
   std::vector<std::string> implementations{"flash", "standard"};
   std::string base{};
   SamplingOptions sampling{.budget_s = 3};
   OutputOptions output{};
 };
-
-// What attention is used for, small enough for two cores: an encoder, a decoder's prefill, grouped
-// heads, a sliding window, packed sequences, a step of decoding, a training step.
-const std::vector<std::string> kRepresentative{"b2 sq1024 h8 d64 fp32",
-                                               "b1 sq2048 h4 d128 fp32 causal",
-                                               "b1 sq2048 h8 hk2 d64 bf16 causal",
-                                               "b1 sq2048 h4 d64 fp16 causal w256:0",
-                                               "lq512,77,900,300 h4 d64 bf16 causal",
-                                               "b8 sq1 sk2048 h8 hk2 d128 bf16",
-                                               "b1 sq256 h4 d64 fp32 causal bwd"};
-
-std::vector<Problem> choose_problems(const CompareOptions& options) {
-  std::vector<Problem> problems;
-  if (options.problem.given()) {
-    problems = options.problem.choose();
-  } else {
-    for (const std::string& text : kRepresentative) problems.push_back(Problem::parse(text));
-  }
-  if (options.pass.empty()) return problems;
-  std::vector<Problem> passes;
-  for (Problem& problem : problems) {
-    for (const Pass pass : {Pass::forward, Pass::backward}) {
-      if (options.pass != "both" && options.pass != name_of(pass)) continue;
-      problem.pass = pass;
-      passes.push_back(problem);
-    }
-  }
-  return passes;
-}
 
 lab::SamplingPolicy policy(const CompareOptions& options) {
   lab::SamplingPolicy policy = options.sampling.policy();
@@ -143,7 +113,7 @@ Results compare_on(const Problem& problem,
                    const lab::SamplingPolicy& sampling) {
   lab::Operands operands({.problem = problem});
   const lab::SpotCheck check(operands, problem.pass);
-  return lab::benchmark(implementations, operands, problem.pass, check, {}, sampling);
+  return lab::benchmark(implementations, operands, problem.pass, &check, {}, sampling);
 }
 
 int exit_status(const std::vector<Results>& all) {
@@ -167,7 +137,7 @@ int compare(const CompareOptions& options) {
                           fmt::format("is '{}', allowed is one of those compared: {}", options.base,
                                       fmt::join(options.implementations, ", ")));
   }
-  const std::vector<Problem> problems = choose_problems(options);
+  const std::vector<Problem> problems = options.problems.choose();
   lab::RecordWriter records = options.output.records();
   std::FILE* text = options.output.text();
   const Machine here = machine();
@@ -194,9 +164,7 @@ void add_compare(CLI::App& program, int& status) {
       "compare", "Several implementations on the same problems: time, memory, error, the winner");
   auto o = std::make_shared<CompareOptions>();
   command->add_flag("--quick", o->quick, "Few samples: done in seconds");
-  o->problem.add_to(*command, true);
-  command->add_option("--pass", o->pass, "Which pass to time; the problem's own if not given")
-      ->check(CLI::IsMember({"forward", "backward", "both"}));
+  o->problems.add_to(*command);
   command->add_option("--impl", o->implementations, "Implementations, with commas")
       ->delimiter(',')
       ->type_name("NAME")

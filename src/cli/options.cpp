@@ -49,41 +49,73 @@ lab::SamplingPolicy SamplingOptions::policy() const {
   return policy;
 }
 
-void ProblemOptions::add_to(CLI::App& command, bool several) {
-  CLI::Option* const text = command.add_option("--problem", problems,
-                                               "A problem by its text form, \"b2 s4096 h16 d128\"");
-  text->type_name("TEXT")->expected(1);
-  if (several) text->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+namespace {
+
+constexpr const char* kProblemHelp = "A problem by its text form, \"b2 s4096 h16 d128\"";
+
+/// --preset and an option for each setting, none of them beside --problem.
+void add_settings(CLI::App& command, ProblemOptions& options, CLI::Option* problem) {
   std::string names;
   for (const lab::Preset& known : lab::presets()) names += fmt::format(" {}", known.name);
-  command.add_option("--preset", preset, "A problem by its name:" + names)
+  command.add_option("--preset", options.preset, "A problem by its name:" + names)
       ->type_name("NAME")
-      ->excludes(text);
+      ->excludes(problem);
   for (const lab::Setting& setting : lab::settings()) {
-    std::string flags = fmt::format("--{}", setting.name);
-    if (!setting.alias.empty()) flags += fmt::format(",--{}", setting.alias);
+    const std::string name(setting.name);
     const std::string help(setting.help);
-    CLI::Option* option = nullptr;
-    if (setting.name == "causal") {
-      option = command.add_flag_callback(
-          flags, [this] { settings["causal"] = "yes"; }, help);
-    } else {
-      const std::string name(setting.name);
-      option = command.add_option_function<std::string>(
-          flags, [this, name](const std::string& value) { settings[name] = value; }, help);
-      option->type_name(std::string(setting.value));
-    }
-    option->excludes(text);
+    std::string flags = "--" + name;
+    if (!setting.alias.empty()) flags += fmt::format(",--{}", setting.alias);
+    const auto set = [&options, name](const std::string& value) { options.settings[name] = value; };
+    CLI::Option* const option = name == "causal"
+                                    ? command.add_flag_callback(
+                                          flags, [set] { set("yes"); }, help)
+                                    : command.add_option_function<std::string>(flags, set, help)
+                                          ->type_name(std::string(setting.value));
+    option->excludes(problem);
   }
 }
 
-std::vector<Problem> ProblemOptions::choose() const {
+}  // namespace
+
+void ProblemOptions::add_to(CLI::App& command) {
+  CLI::Option* const text =
+      command.add_option("--problem", problem, kProblemHelp)->type_name("TEXT");
+  add_settings(command, *this, text);
+}
+
+Problem ProblemOptions::choose() const {
+  if (!problem.empty()) return Problem::parse(problem);
+  const Problem base = lab::default_problem();
+  if (preset.empty()) return lab::make_problem(settings, base);
+  return lab::make_problem(settings, lab::problem_of(lab::find_preset(preset), base.dtype));
+}
+
+void ProblemSetOptions::add_to(CLI::App& command) {
+  CLI::Option* const text =
+      command.add_option("--problem", problems, std::string(kProblemHelp) + "; may be repeated")
+          ->type_name("TEXT");
+  add_settings(command, one, text);
+  command.add_option("--pass", pass, "Which pass to time; the problem's own if not given")
+      ->check(CLI::IsMember({"forward", "backward", "both"}));
+}
+
+std::vector<Problem> ProblemSetOptions::choose() const {
   std::vector<Problem> chosen;
   for (const std::string& text : problems) chosen.push_back(Problem::parse(text));
-  if (!chosen.empty()) return chosen;
-  const Problem base = lab::default_problem();
-  if (preset.empty()) return {lab::make_problem(settings, base)};
-  return {lab::make_problem(settings, lab::problem_of(lab::find_preset(preset), base.dtype))};
+  if (chosen.empty() && one.preset.empty() && one.settings.empty()) {
+    chosen = lab::representative_problems();
+  }
+  if (chosen.empty()) chosen = {one.choose()};
+  if (pass.empty()) return chosen;
+  std::vector<Problem> passes;
+  for (Problem& problem : chosen) {
+    for (const Pass each : {Pass::forward, Pass::backward}) {
+      if (pass != "both" && pass != name_of(each)) continue;
+      problem.pass = each;
+      passes.push_back(problem);
+    }
+  }
+  return passes;
 }
 
 }  // namespace strobe::cli

@@ -40,17 +40,25 @@ struct SamplingOptions {
   lab::SamplingPolicy policy() const;
 };
 
-/// One problem, by its text form, by the name of a preset or by the settings of either.
+/// One problem: by its text form, or by the name of a preset and settings.
 struct ProblemOptions {
-  std::vector<std::string> problems{};
+  std::string problem{};
   std::string preset{};
   lab::SettingValues settings{};
 
-  /// With `several`, --problem may be repeated.
-  void add_to(CLI::App& command, bool several);
+  void add_to(CLI::App& command);
 
-  /// Whether anything was said; if not, `choose` has the default problem.
-  bool given() const { return !(problems.empty() && preset.empty() && settings.empty()); }
+  Problem choose() const;
+};
+
+/// Several problems: by their text forms, or one by a preset and settings, or, if nothing is said,
+/// a representative set.
+struct ProblemSetOptions {
+  std::vector<std::string> problems{};
+  ProblemOptions one{};
+  std::string pass{};  ///< "" is what each problem says
+
+  void add_to(CLI::App& command);
 
   std::vector<Problem> choose() const;
 };

@@ -46,11 +46,11 @@ struct Benchmark {
 };
 
 /// Times the implementations in turns on the same operands (for backward after forward passes of
-/// their own, which are not timed) and checks what each computed. A run that leaves an output
-/// unwritten or goes on writing after it has returned, a missing feature and too little memory are
-/// results with a status, not exceptions.
+/// their own, which are not timed) and, given a check, judges what each computed. A run that leaves
+/// an output unwritten or goes on writing after it has returned, a missing feature and too little
+/// memory are results with a status, not exceptions.
 std::vector<Benchmark> benchmark(std::span<const Implementation* const> implementations,
-                                 Operands& operands, Pass pass, const SpotCheck& check,
+                                 Operands& operands, Pass pass, const SpotCheck* check,
                                  const PlanOptions& options, const SamplingPolicy& policy);
 
 }  // namespace strobe::lab

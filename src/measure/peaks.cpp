@@ -43,8 +43,7 @@ Peaks measure_peaks(int threads) {
     peaks.flops_per_second[dtype] = best_of([&] { return measure_fma_rate(dtype, peaks.threads); });
   }
   for (const std::int64_t bytes : working_sets(peaks.threads)) {
-    peaks.copy.push_back(
-        {bytes, best_of([&] { return measure_copy_rate(bytes, peaks.threads); })});
+    peaks.copy.push_back({bytes, best_of([&] { return measure_copy_rate(bytes, peaks.threads); })});
   }
   return peaks;
 }

@@ -28,8 +28,8 @@ struct Peaks {
   double bytes_per_second_within(std::int64_t bytes) const;
 };
 
-/// Takes two or three seconds. The best of several tries each: a busy moment must not lower the roof
-/// and so flatter the results.
+/// Takes two or three seconds. The best of several tries each: a busy moment must not lower the
+/// roof and so flatter the results.
 Peaks measure_peaks(int threads = 0);
 
 /// The peaks of this machine, for this many threads (0: all cores) and the kernels in use: those in

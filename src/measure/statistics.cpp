@@ -56,6 +56,7 @@ Statistics summarize(std::span<const double> samples) {
           .mean = mean,
           .max = sorted.back(),
           .median = quantile(sorted, 0.5),
+          .p10 = quantile(sorted, 0.1),
           .p95 = quantile(sorted, 0.95),
           .stddev = sorted.size() > 1 ? std::sqrt(squares / (count - 1)) : 0,
           .ci95 = median_interval(sorted)};

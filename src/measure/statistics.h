@@ -11,7 +11,7 @@ struct Interval {
 
 struct Statistics {
   double min = 0, mean = 0, max = 0;
-  double median = 0, p95 = 0;
+  double median = 0, p10 = 0, p95 = 0;
   double stddev = 0;               ///< of the sample; 0 for a single value
   std::optional<Interval> ci95{};  ///< of the median
 

@@ -127,6 +127,7 @@ json sampling_record(const Benchmark& b) {
           {"warmup", b.measurement.warmup_runs},
           {"target", b.policy.target},
           {"budget_s", b.policy.budget_s},
+          {"min_samples", b.policy.min_samples},
           {"max_samples", b.policy.max_samples},
           {"interleaved_with", b.rivals},
           {"clock", "steady"},
@@ -152,7 +153,7 @@ json times_record(const Statistics& ms) {
 }
 
 [[noreturn]] void fail_to_write(const std::string& path) {
-  throw InvalidArgument("json",
+  throw InvalidArgument("--json",
                         fmt::format("'{}' cannot be written: {}", path, std::strerror(errno)));
 }
 
@@ -203,11 +204,15 @@ json record_of(const Case& what, const Report& report) {
   return record;
 }
 
+Statistics statistics_of(const json& record) {
+  return summarize(record.value("samples", std::vector<double>{}));
+}
+
 RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)), force_(force) {
   if (path_.empty() || path_ == "-") return;
   if (!force && std::filesystem::exists(path_)) {
     throw InvalidArgument(
-        "json",
+        "--json",
         fmt::format("'{}' exists already; name another file, or add --force to replace it", path_));
   }
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();

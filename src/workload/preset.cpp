@@ -44,4 +44,16 @@ Problem problem_of(const Preset& preset, DType dtype) {
   return problem;
 }
 
+std::vector<Problem> representative_problems() {
+  std::vector<Problem> problems;
+  for (const char* text :
+       {"b2 sq1024 h8 d64 fp32", "b1 sq2048 h4 d128 fp32 causal",
+        "b1 sq2048 h8 hk2 d64 bf16 causal", "b1 sq2048 h4 d64 fp16 causal w256:0",
+        "lq512,77,900,300 h4 d64 bf16 causal", "b8 sq1 sk2048 h8 hk2 d128 bf16",
+        "b1 sq256 h4 d64 fp32 causal bwd"}) {
+    problems.push_back(Problem::parse(text));
+  }
+  return problems;
+}
+
 }  // namespace strobe::lab

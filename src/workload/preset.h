@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "strobe/problem.h"
 
@@ -22,5 +23,9 @@ const Preset& find_preset(std::string_view name);
 
 /// The preset's problem in this dtype.
 Problem problem_of(const Preset& preset, DType dtype);
+
+/// What attention is used for, small enough for two cores: an encoder, a decoder's prefill, grouped
+/// heads, a sliding window, packed sequences, a step of decoding, a training step.
+std::vector<Problem> representative_problems();
 
 }  // namespace strobe::lab

@@ -309,7 +309,8 @@ TEST_P(EverySubcommand, HelpHasAnExampleThatRunsAsPrinted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, EverySubcommand,
-                         testing::Values("info", "list", "verify", "bench", "compare"));
+                         testing::Values("info", "list", "verify", "bench", "compare", "baseline",
+                                         "baseline save", "baseline check"));
 
 TEST(Usage, VersionAndHelpGoToTheStandardOutput) {
   EXPECT_EQ(strobe("--version").out.rfind("strobe ", 0), 0u);

@@ -16,7 +16,7 @@ std::string fresh_path(const std::string& name) {
   std::string file = std::string(info->test_suite_name()) + "." + info->name() + "." + name;
   std::replace(file.begin(), file.end(), '/', '.');  // of a parameterised test
   const std::string path = testing::TempDir() + "strobe_cli_test." + file;
-  std::filesystem::remove(path);
+  std::filesystem::remove_all(path);
   return path;
 }
 

@@ -83,7 +83,7 @@ std::vector<Benchmark> run(std::vector<const Implementation*> implementations,
   const SpotCheck check(operands, pass);
   SamplingPolicy policy = SamplingPolicy::exactly(2);
   policy.max_warmup = 1;
-  return benchmark(implementations, operands, pass, check, {}, policy);
+  return benchmark(implementations, operands, pass, &check, {}, policy);
 }
 
 Benchmark run(const Implementation& implementation, const char* problem) {

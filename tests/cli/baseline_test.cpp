@@ -1,0 +1,114 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/program.h"
+
+namespace strobe::test {
+namespace {
+
+using nlohmann::json;
+
+/// A folder of baselines of the test's own.
+class Baseline : public testing::Test {
+ protected:
+  Baseline() : folder_(fresh_path("baselines")) {}
+
+  Outcome baseline(const std::string& arguments) {
+    return strobe("baseline " + arguments + " --dir " + folder_);
+  }
+
+  std::string file(const std::string& name) const { return folder_ + "/" + name + ".jsonl"; }
+
+  /// Rewrites every record of a baseline.
+  template <class Edit>
+  void edit(const std::string& name, const Edit& change) {
+    std::istringstream lines(read_file(file(name)));
+    std::ofstream out(file(name));
+    for (std::string line; std::getline(lines, line);) {
+      json record = json::parse(line);
+      change(record);
+      out << record.dump() << '\n';
+    }
+  }
+
+  void expect_refusal(const std::string& arguments, const std::string& about) {
+    const Outcome outcome = baseline(arguments);
+    EXPECT_EQ(outcome.status, 2) << arguments;
+    EXPECT_TRUE(contains(outcome.err, about)) << outcome.err;
+  }
+
+  static constexpr const char* kSave =
+      "save mine --problem 'b1 s64 h2 d16 fp32' --problem 'b1 s64 h2 d16 fp32 bwd' --repeats 12";
+
+  std::string folder_;
+};
+
+TEST_F(Baseline, SavesRecordsAndChecksAgainstThem) {
+  const Outcome saved = baseline(kSave);
+  ASSERT_EQ(saved.status, 0) << saved.err;
+  EXPECT_TRUE(contains(saved.out, "Saved 2 records as 'mine'")) << saved.out;
+  // Against times that any machine keeps, and against times that none does.
+  const auto scale = [](double factor) {
+    return [factor](json& record) {
+      for (json& sample : record["samples"]) sample = sample.get<double>() * factor;
+    };
+  };
+  edit("mine", scale(1e3));
+  const Outcome fine = baseline("check mine");
+  EXPECT_EQ(fine.status, 0) << fine.out << fine.err;
+  EXPECT_TRUE(contains(fine.out, "No regression")) << fine.out;
+  edit("mine", scale(1e-6));
+  const Outcome slow = baseline("check mine --json -");
+  EXPECT_EQ(slow.status, 1) << slow.out << slow.err;
+  EXPECT_TRUE(contains(slow.err, "2 of 2 regressed. Worst: flash on b1 sq64 h2 d16 fp32"))
+      << slow.err;
+  const std::string record = slow.out.substr(0, slow.out.find('\n'));
+  EXPECT_EQ(json::parse(record)["samples"].size(), 12u) << "measured as the baseline was";
+}
+
+TEST_F(Baseline, IsNotReplacedUnlessForced) {
+  ASSERT_EQ(baseline(kSave).status, 0);
+  const std::string before = read_file(file("mine"));
+  expect_refusal(kSave, "--force");
+  EXPECT_EQ(read_file(file("mine")), before);
+  EXPECT_EQ(baseline(std::string(kSave) + " --force").status, 0);
+  EXPECT_NE(read_file(file("mine")), before);
+}
+
+TEST_F(Baseline, RefusesAnotherMachineUnlessTold) {
+  ASSERT_EQ(baseline(kSave).status, 0);
+  edit("mine", [](json& record) {
+    record["machine"]["cpu"] = "Z80";
+    for (json& sample : record["samples"]) sample = 1e6;
+  });
+  expect_refusal("check mine", "Z80");
+  EXPECT_EQ(baseline("check mine --other-machine").status, 0);
+}
+
+TEST_F(Baseline, SaysWhatIsWrongWithAFile) {
+  expect_refusal("check nobody", "nobody.jsonl' cannot be read");
+  expect_refusal("check ../mine", "NAME is '../mine'");
+  std::filesystem::create_directories(folder_);
+  std::ofstream(file("empty")) << "";
+  expect_refusal("check empty", "without a record");
+  std::ofstream(file("cut")) << R"({"schema":1,"implementation":"fla)";
+  expect_refusal("check cut", "line 1: is not a whole JSON object");
+  std::ofstream(file("bare")) << R"({"schema":1})" << '\n';
+  expect_refusal("check bare", "lack something");
+  expect_refusal("save x --impl cudnn", "flash, standard, oracle");
+  expect_refusal("save x --seqlen -4", "--seqlen is '-4'");
+}
+
+TEST_F(Baseline, KeepsNothingThatCouldNotBeMeasured) {
+  const Outcome outcome = baseline("save mine --problem 's8 int8'");
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_TRUE(contains(outcome.err, "nothing is saved")) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(file("mine")));
+}
+
+}  // namespace
+}  // namespace strobe::test
