@@ -37,6 +37,16 @@ double Peaks::bytes_per_second_within(std::int64_t bytes) const {
   return found == copy.end() ? memory_bytes_per_second() : found->bytes_per_second;
 }
 
+void Peaks::raise_to(const Peaks& other) {
+  for (const auto& [dtype, rate] : other.flops_per_second) {
+    flops_per_second[dtype] = std::max(flops_per_second[dtype], rate);
+  }
+  if (copy.size() != other.copy.size()) return;
+  for (std::size_t i = 0; i < copy.size(); ++i) {
+    copy[i].bytes_per_second = std::max(copy[i].bytes_per_second, other.copy[i].bytes_per_second);
+  }
+}
+
 Peaks measure_peaks(int threads) {
   Peaks peaks{.threads = threads > 0 ? threads : machine().cores};
   for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16}) {

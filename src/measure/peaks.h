@@ -24,6 +24,9 @@ struct Peaks {
 
   double memory_bytes_per_second() const { return copy.empty() ? 0 : copy.back().bytes_per_second; }
 
+  /// Raises every rate to that of `other`, measured in the same way, where that is higher.
+  void raise_to(const Peaks& other);
+
   /// For a working set of `bytes` in all: that of the smallest measured one that holds it.
   double bytes_per_second_within(std::int64_t bytes) const;
 };
@@ -33,7 +36,8 @@ struct Peaks {
 Peaks measure_peaks(int threads = 0);
 
 /// The peaks of this machine, for this many threads (0: all cores) and the kernels in use: those in
-/// the cache file if it has them, else measured and kept there. `anew` measures in any case.
+/// the cache file if it has them, else measured and kept there. `anew` measures in any case, and
+/// keeps the better of what was known and what was found: a machine does not get slower for good.
 Peaks machine_peaks(int threads = 0, bool anew = false);
 
 /// Where peaks are kept: STROBE_CACHE_DIR, or strobe/ in XDG_CACHE_HOME or ~/.cache.

@@ -87,10 +87,10 @@ std::string peaks_cache_path() {
 
 Peaks machine_peaks(int threads, bool anew) {
   const std::string key = key_of(threads > 0 ? threads : machine().cores);
-  if (!anew) {
-    if (auto peaks = cached(key)) return *std::move(peaks);
-  }
+  const std::optional<Peaks> known = cached(key);
+  if (known && !anew) return *known;
   Peaks peaks = measure_peaks(threads);
+  if (known) peaks.raise_to(*known);
   keep(key, peaks);
   return peaks;
 }

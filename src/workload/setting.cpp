@@ -45,7 +45,7 @@ bool read_switch(std::string_view option, const std::string& text) {
 }
 
 Window read_window(const std::string& text) {
-  constexpr std::string_view kAllowed =
+  static constexpr std::string_view kAllowed =
       "LEFT:RIGHT in keys, either side may be empty for no limit, or one number for both";
   const auto side = [](const std::string& digits) -> std::int64_t {
     return digits.empty() ? -1 : read_number<std::int64_t>("window", digits, 0, kAllowed);
