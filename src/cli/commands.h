@@ -22,5 +22,6 @@ void add_verify(CLI::App& program, int& status);
 void add_bench(CLI::App& program, int& status);
 void add_compare(CLI::App& program, int& status);
 void add_baseline(CLI::App& program, int& status);
+void add_report(CLI::App& program, int& status);
 
 }  // namespace strobe::cli

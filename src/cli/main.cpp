@@ -49,6 +49,7 @@ int run(int argc, char** argv) {
   add_bench(program, status);
   add_compare(program, status);
   add_baseline(program, status);
+  add_report(program, status);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version

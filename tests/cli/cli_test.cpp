@@ -303,20 +303,19 @@ TEST_P(EverySubcommand, HelpHasAnExampleThatRunsAsPrinted) {
   ASSERT_NE(example, std::string::npos) << help.out;
   const std::size_t command = help.out.find("strobe ", example);
   ASSERT_NE(command, std::string::npos);
-  const std::size_t arguments = command + std::string("strobe ").size();
-  const Outcome run = strobe(help.out.substr(arguments, help.out.find('\n', command) - arguments));
+  const Outcome run = shell(help.out.substr(command, help.out.find('\n', command) - command));
   EXPECT_EQ(run.status, 0) << run.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(, EverySubcommand,
                          testing::Values("info", "list", "verify", "bench", "compare", "baseline",
-                                         "baseline save", "baseline check"));
+                                         "baseline save", "baseline check", "report"));
 
 TEST(Usage, VersionAndHelpGoToTheStandardOutput) {
   EXPECT_EQ(strobe("--version").out.rfind("strobe ", 0), 0u);
   const Outcome help = strobe("--help");
   EXPECT_EQ(help.status, 0);
-  for (const char* part : {"info", "list", "verify", "bench", "compare", "Exit status"}) {
+  for (const char* part : {"info", "list", "verify", "bench", "compare", "report", "Exit status"}) {
     EXPECT_TRUE(contains(help.out, part)) << part;
   }
 }

@@ -30,12 +30,28 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-Outcome strobe(const std::string& arguments) {
+namespace {
+
+Outcome run(const std::string& command) {
   const std::string out = fresh_path("out"), err = fresh_path("err");
-  const std::string command =
-      std::string(STROBE_PROGRAM) + " " + arguments + " >" + out + " 2>" + err;
-  const int status = std::system(command.c_str());
+  const int status = std::system((command + " >" + out + " 2>" + err).c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
+}
+
+}  // namespace
+
+Outcome strobe(const std::string& arguments) {
+  return run(std::string(STROBE_PROGRAM) + " " + arguments);
+}
+
+Outcome shell(const std::string& command) {
+  const std::string folder = fresh_path("folder");
+  std::filesystem::create_directory(folder);
+  const std::string programs = std::filesystem::path(STROBE_PROGRAM).parent_path();
+  Outcome outcome =
+      run("(cd '" + folder + "' && PATH='" + programs + "':\"$PATH\" && " + command + ")");
+  std::filesystem::remove_all(folder);
+  return outcome;
 }
 
 }  // namespace strobe::test

@@ -13,6 +13,10 @@ struct Outcome {
 /// Runs the built program with these arguments, as a shell would read them.
 Outcome strobe(const std::string& arguments);
 
+/// Runs a command line as a user would type it who has the program on the path, in a folder of its
+/// own.
+Outcome shell(const std::string& command);
+
 /// A path in the test's own folder where nothing is yet.
 std::string fresh_path(const std::string& name);
 

@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/program.h"
+
+namespace strobe::test {
+namespace {
+
+constexpr const char* kRecord =
+    R"({"schema":1,"implementation":"flash","problem":"b1 sq8 h1 d64 fp32","ms":{"p50":2.5}})";
+
+std::string file_with(const std::string& name, const std::string& text) {
+  const std::string path = fresh_path(name);
+  std::ofstream(path) << text;
+  return path;
+}
+
+void expect_refusal(const std::string& arguments, const std::string& about) {
+  const Outcome outcome = strobe("report " + arguments);
+  EXPECT_EQ(outcome.status, 2) << arguments;
+  EXPECT_TRUE(contains(outcome.err, about)) << arguments << ": " << outcome.err;
+}
+
+TEST(Report, WritesOnePageOfAllRecords) {
+  const std::string first = file_with("first", kRecord);
+  const std::string second = file_with("second", R"({"schema":1,"implementation":"standard"})");
+  const std::string page = fresh_path("page.html");
+  const Outcome outcome =
+      strobe("report " + first + " " + second + " --title 'A < B' --output " + page);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, page)) << outcome.out;
+  const std::string html = read_file(page);
+  for (const char* part : {"<!DOCTYPE html>", "A &lt; B", "\"flash\"", "\"standard\""}) {
+    EXPECT_TRUE(contains(html, part)) << part;
+  }
+}
+
+TEST(Report, RefusesAnExistingPageUnlessForced) {
+  const std::string records = file_with("records", kRecord);
+  const std::string page = file_with("page.html", "precious");
+  expect_refusal(records + " -o " + page, "strobe: -o");
+  expect_refusal(records + " -o " + page, "--force");
+  EXPECT_EQ(read_file(page), "precious");
+  EXPECT_EQ(strobe("report " + records + " --force -o " + page).status, 0);
+  EXPECT_TRUE(contains(read_file(page), "flash"));
+}
+
+TEST(Report, DestroysNothingWhenItFails) {
+  const std::string page = file_with("page.html", "precious");
+  const std::string broken = file_with("broken", std::string(kRecord) + "\n{\"sche");
+  expect_refusal(broken + " --force -o " + page, "line 2");
+  EXPECT_EQ(read_file(page), "precious");
+  const std::string records = file_with("records", kRecord);
+  expect_refusal(records + " --force -o " + records, "one of the records");
+  EXPECT_EQ(read_file(records), kRecord);
+  expect_refusal(records + " --force -o /dev/null", "is not a file");
+}
+
+TEST(Report, SaysWhatIsMissing) {
+  const std::string page = fresh_path("page.html");
+  expect_refusal("-o " + page, "RECORDS");
+  expect_refusal(file_with("records", kRecord), "--output");
+  expect_refusal(file_with("empty", "\n") + " -o " + page, "there is none in");
+  expect_refusal("/nowhere/at/all -o " + page, "/nowhere/at/all");
+  expect_refusal(file_with("records", kRecord) + " -o /nowhere/page.html", "/nowhere/page.html");
+  EXPECT_FALSE(std::filesystem::exists(page));
+}
+
+}  // namespace
+}  // namespace strobe::test
