@@ -355,7 +355,9 @@ void add_check(CLI::App& baseline, int& status) {
                     "Compare although the baseline is of another machine");
   o->output.add_to(*command);
   command->footer(
-      "Exit status 1 if anything regressed.\n\nExample:\n  strobe baseline check example");
+      "Exit status 1 if anything regressed.\n\n"
+      "Example:\n  strobe baseline save example --force --problem \"b1 s256 h2 d64 fp32\" "
+      "&& strobe baseline check example");
   command->callback([&status, o] {
     try {
       status = check(*o);

@@ -48,8 +48,8 @@ Outcome shell(const std::string& command) {
   const std::string folder = fresh_path("folder");
   std::filesystem::create_directory(folder);
   const std::string programs = std::filesystem::path(STROBE_PROGRAM).parent_path();
-  Outcome outcome =
-      run("(cd '" + folder + "' && PATH='" + programs + "':\"$PATH\" && " + command + ")");
+  Outcome outcome = run("(cd '" + folder + "' && export STROBE_DATA_DIR=. PATH='" + programs +
+                        "':\"$PATH\" && " + command + ")");
   std::filesystem::remove_all(folder);
   return outcome;
 }
