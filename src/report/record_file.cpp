@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <istream>
 #include <nlohmann/json.hpp>
 
 #include "report/record.h"
@@ -44,9 +45,13 @@ std::vector<json> read_records(const std::string& path) {
     throw InvalidArgument("records", fmt::format("'{}' cannot be read: {}", path,
                                                  file ? "it is a folder" : std::strerror(errno)));
   }
+  return read_records(file, path);
+}
+
+std::vector<json> read_records(std::istream& text, const std::string& path) {
   std::vector<json> records;
   std::size_t number = 0;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(text, line);) {
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     records.push_back(read_record(line, path, number));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -10,5 +11,8 @@ namespace strobe::lab {
 /// InvalidArgument naming the file and the line where it is not a record of a known schema, and
 /// for a file that cannot be read.
 std::vector<nlohmann::json> read_records(const std::string& path);
+
+/// The same of text that was read from there already.
+std::vector<nlohmann::json> read_records(std::istream& text, const std::string& path);
 
 }  // namespace strobe::lab
