@@ -1,13 +1,27 @@
 #include "cli/common.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <numeric>
+#include <utility>
 
 #include "strobe/registry.h"
 
 namespace strobe::cli {
+namespace {
+
+/// Columns of the terminal that progress is shown on.
+std::size_t terminal_width() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
 
 std::vector<const Implementation*> find_implementations(const std::vector<std::string>& names) {
   std::vector<const Implementation*> found;
@@ -15,18 +29,37 @@ std::vector<const Implementation*> find_implementations(const std::vector<std::s
   return found;
 }
 
-Progress::Progress(std::size_t total) : total_(total), visible_(isatty(STDERR_FILENO) != 0) {}
+std::string duration_text(double seconds) {
+  if (seconds < 100) return fmt::format("{:.0f} s", std::ceil(seconds));
+  if (seconds < 100 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return seconds < 100 * 3600 ? fmt::format("{:.1f} h", seconds / 3600)
+                              : fmt::format("{:.0f} days", seconds / 86400);
+}
+
+Progress::Progress(std::vector<double> weights, bool in_seconds)
+    : weights_(std::move(weights)), in_seconds_(in_seconds), visible_(isatty(STDERR_FILENO) != 0) {}
+
+Progress::Progress(std::size_t total) : Progress(std::vector<double>(total, 1), false) {}
+
+Progress::Progress(std::vector<double> seconds) : Progress(std::move(seconds), true) {}
 
 void Progress::show(std::size_t done, const std::string& what) {
   if (!visible_) return;
+  constexpr std::size_t kBar = 24;
+  const auto next = weights_.begin() + static_cast<std::ptrdiff_t>(done);
+  const double finished = std::accumulate(weights_.begin(), next, 0.0);
+  const double ahead = std::accumulate(next, weights_.end(), 0.0);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
   std::string left;
-  if (done > 0) {
-    const double seconds =
-        spent.count() / static_cast<double>(done) * static_cast<double>(total_ - done);
-    left = fmt::format(", {:.0f} s left", seconds);
+  if (finished > 0 || in_seconds_) {
+    const double pace = finished > 0 ? spent.count() / finished : 1;
+    left = fmt::format(", {} left", duration_text(pace * ahead));
   }
-  fmt::print(stderr, "\r\x1b[K[{}/{}{}] {:.70}", done + 1, total_, left, what);
+  const auto filled = static_cast<std::size_t>(kBar * finished / (finished + ahead));
+  const std::string line = fmt::format("[{:=<{}}{:<{}}] {}/{}{}  ", "", filled, "", kBar - filled,
+                                       done + 1, weights_.size(), left);
+  const std::size_t room = std::max(terminal_width(), line.size() + 1) - line.size() - 1;
+  fmt::print(stderr, "\r\x1b[K{}{}", line, what.substr(0, room));
   std::fflush(stderr);
   shown_ = true;
 }

@@ -13,11 +13,18 @@ namespace strobe::cli {
 /// The implementations with these names. Throws InvalidArgument listing those there are.
 std::vector<const Implementation*> find_implementations(const std::vector<std::string>& names);
 
-/// A line on the terminal that says how far the work is and how long it will take; nothing where
+/// "40 s", "12 min", "3.5 h": how long something takes, about.
+std::string duration_text(double seconds);
+
+/// A bar on the terminal that says how far the work is and how long it will take; nothing where
 /// the standard error is not a terminal.
 class Progress {
  public:
+  /// Items that take about as long each.
   explicit Progress(std::size_t total);
+  /// Items by the seconds that each is thought to take; what is left is corrected by the pace at
+  /// which they are done.
+  explicit Progress(std::vector<double> seconds);
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -26,8 +33,14 @@ class Progress {
   void show(std::size_t done, const std::string& what);
   void clear();
 
+  /// Whether anything is shown at all.
+  bool visible() const { return visible_; }
+
  private:
-  std::size_t total_;
+  Progress(std::vector<double> weights, bool in_seconds);
+
+  std::vector<double> weights_;
+  bool in_seconds_;  ///< otherwise only how the weights compare is known
   bool visible_;
   bool shown_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
