@@ -48,6 +48,7 @@ int run(int argc, char** argv) {
   add_verify(program, status);
   add_bench(program, status);
   add_compare(program, status);
+  add_sweep(program, status);
   add_baseline(program, status);
   add_report(program, status);
   try {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -312,7 +313,7 @@ TEST_P(EverySubcommand, HelpHasAnExampleThatRunsAsPrinted) {
 
 INSTANTIATE_TEST_SUITE_P(, EverySubcommand,
                          testing::Values("info", "list", "verify", "bench", "compare", "baseline",
-                                         "baseline save", "baseline check", "report"));
+                                         "baseline save", "baseline check", "sweep", "report"));
 
 TEST(Usage, VersionAndHelpGoToTheStandardOutput) {
   EXPECT_EQ(strobe("--version").out.rfind("strobe ", 0), 0u);
