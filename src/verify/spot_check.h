@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "verify/operands.h"
+#include "verify/rule.h"
 
 namespace strobe::lab {
 
@@ -45,16 +46,22 @@ class SpotCheck {
     std::vector<double> oracle, baseline;
   };
 
-  void sample_rows();
+  using SampledRows = std::vector<Row>;
+
+  SampledRows sample_rows(std::size_t count, std::uint32_t draw) const;
+  std::vector<double> true_values(const SampledRows& rows) const;
+  std::vector<double> values(const TensorView& view, const SampledRows& rows) const;
   void ask_rows();
   void ask_gradients();
   void run_baseline();
+  ErrorLevel error_on_other_rows() const;
   std::vector<double> answer(const Question& question) const;
 
   Operands& operands_;
   Pass pass_;
-  std::vector<Row> rows_{};  ///< of the forward pass
+  SampledRows rows_{};  ///< of the forward pass
   std::vector<Question> questions_{};
+  ErrorLevel elsewhere_{};  ///< the baseline's error on further rows of the forward pass
   std::string scope_{};
   bool judged_ = false;
 };
