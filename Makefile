@@ -22,8 +22,12 @@ sources   = find include src tests fuzz examples -name '*.h' -o -name '*.cpp' -o
 help:  ## list the targets
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
 
-run: build  ## compare the implementations on a few problems, check each, print the table
-	$(BUILD)/strobe compare --quick
+run: build  ## compare the implementations, check each, and write the report page build/report.html
+	$(BUILD)/strobe compare --budget 1 --json $(BUILD)/compare.jsonl --force
+	$(BUILD)/strobe sweep --seqlen 256:2048:*2 --batch 1 --nheads 4 --causal both --pass forward \
+	  --impl flash,standard --budget 0.3 -o $(BUILD)/lengths.jsonl --force
+	$(BUILD)/strobe report $(BUILD)/compare.jsonl $(BUILD)/lengths.jsonl --title "Attention on this machine" \
+	  -o $(BUILD)/report.html --force
 
 build:  ## build the program, build/strobe
 	@scripts/setup run
