@@ -86,7 +86,7 @@ std::string contest_name(const lab::Benchmark& b) {
 std::vector<lab::Benchmark> time_all(const std::vector<lab::Contest>& contests,
                                      const PlanOptions& options,
                                      const lab::SamplingPolicy& policy) {
-  Progress progress(3 * contests.size());
+  Progress progress(lab::kRounds * contests.size());
   return lab::time_in_rounds(contests, options, policy,
                              [&](std::size_t done, std::size_t, const lab::Contest& contest) {
                                progress.show(done, contest.problem.text());
@@ -124,15 +124,19 @@ int save(const SaveOptions& options) {
   constexpr auto kRight = lab::Align::right;
   lab::Table table({{"Implementation"},
                     {"Problem"},
-                    {"Median (ms)", kRight},
+                    {"Floor (ms)", kRight},
                     {"+/-", kRight},
+                    {"Median (ms)", kRight},
                     {"Samples", kRight}});
   for (const lab::Benchmark& b : results) {
     if (b.status != lab::Status::ok) return refuse_to_save(b);
-    table.add_row({b.implementation, b.problem.text(),
-                   fmt::format("{:.3f}", b.measurement.ms.median),
-                   fmt::format("{:.1f} %", 100 * b.measurement.ms.relative_uncertainty()),
-                   fmt::format("{}", b.measurement.samples_ms.size())});
+    const auto& samples = b.measurement.samples_ms;
+    const lab::Floor floor = lab::floor_of(samples, samples.size());
+    table.add_row(
+        {b.implementation, b.problem.text(), fmt::format("{:.3f}", floor.ms),
+         floor.ci95 ? fmt::format("{:.1f} %", 50 * (floor.ci95->high - floor.ci95->low) / floor.ms)
+                    : "-",
+         fmt::format("{:.3f}", b.measurement.ms.median), fmt::format("{}", samples.size())});
   }
   for (const lab::Benchmark& b : results) records.write(b, peaks);
   fmt::print("{}Saved {} records as '{}' in {}\n", table.render(), results.size(),
@@ -145,16 +149,16 @@ int save(const SaveOptions& options) {
 /// What a baseline says of one implementation on one problem.
 struct Expectation {
   lab::Contest contest{};
-  lab::Statistics then{};
+  std::vector<double> samples_ms{};
 };
 
 struct Verdict {
   Expectation expected{};
   lab::Benchmark now{};
-  lab::Change change = lab::Change::none;
+  lab::Judgement judgement{};
 
-  bool regressed() const { return now.status != lab::Status::ok || change == lab::Change::slower; }
-  double slowdown() const { return now.measurement.ms.median / expected.then.median - 1; }
+  bool slower() const { return judgement.change == lab::Change::slower; }
+  bool regressed() const { return now.status != lab::Status::ok || slower(); }
 };
 
 /// What must be alike for two times to be comparable.
@@ -188,7 +192,7 @@ std::vector<Expectation> expectations(const std::vector<json>& records) {
     const std::string problem = record.at("problem");
     expected.push_back(
         {.contest = {find_implementations({implementation}).front(), Problem::parse(problem)},
-         .then = lab::statistics_of(record)});
+         .samples_ms = record.at("samples")});
   }
   return expected;
 }
@@ -212,8 +216,9 @@ std::vector<Verdict> judge_all(const std::vector<Expectation>& expected, const P
   auto results = time_all(contests, options, policy);
   std::vector<Verdict> verdicts;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const lab::Change change = lab::judge(expected[i].then, results[i].measurement.ms, threshold);
-    verdicts.push_back({expected[i], std::move(results[i]), change});
+    const lab::Judgement judgement =
+        lab::judge(expected[i].samples_ms, results[i].measurement.samples_ms, threshold);
+    verdicts.push_back({expected[i], std::move(results[i]), judgement});
   }
   return verdicts;
 }
@@ -226,47 +231,44 @@ void confirm(std::vector<Verdict>& verdicts, const PlanOptions& options,
   for (int i = 0; i < kConfirmations; ++i) {
     std::vector<Expectation> suspects;
     for (const Verdict& verdict : verdicts) {
-      if (verdict.change == lab::Change::slower) suspects.push_back(verdict.expected);
+      if (verdict.slower()) suspects.push_back(verdict.expected);
     }
     if (suspects.empty()) return;
     auto again = judge_all(suspects, options, policy, threshold);
     std::size_t next = 0;
     for (Verdict& verdict : verdicts) {
-      if (verdict.change == lab::Change::slower) verdict = std::move(again[next++]);
+      if (verdict.slower()) verdict = std::move(again[next++]);
     }
   }
 }
 
 std::vector<std::string> row_of(const Verdict& verdict) {
   const lab::Benchmark& b = verdict.now;
-  if (!b.timed() || b.status != lab::Status::ok) {
-    return {b.implementation,
-            b.problem.text(),
-            fmt::format("{:.3f}", verdict.expected.then.median),
-            "",
-            "",
-            std::string(lab::name_of(b.status))};
+  const lab::Judgement& judgement = verdict.judgement;
+  const std::string then = fmt::format("{:.3f}", judgement.then.ms);
+  if (b.status != lab::Status::ok) {
+    return {b.implementation, b.problem.text(), then, "", "", std::string(lab::name_of(b.status))};
   }
   return {b.implementation,
           b.problem.text(),
-          fmt::format("{:.3f}", verdict.expected.then.median),
-          fmt::format("{:.3f}", b.measurement.ms.median),
-          fmt::format("{:+.1f} %", 100 * verdict.slowdown()),
-          std::string(lab::name_of(verdict.change))};
+          then,
+          fmt::format("{:.3f}", judgement.now.ms),
+          fmt::format("{:+.1f} %", 100 * judgement.slowdown()),
+          std::string(lab::name_of(judgement.change))};
 }
 
 int conclude(std::FILE* text, const std::vector<Verdict>& verdicts, double threshold) {
   std::size_t regressions = 0, noisy = 0;
   const Verdict* worst = nullptr;
   for (const Verdict& verdict : verdicts) {
-    noisy += verdict.change == lab::Change::too_noisy;
+    noisy += verdict.judgement.change == lab::Change::too_noisy;
     if (!verdict.regressed()) continue;
     ++regressions;
     if (verdict.now.status != lab::Status::ok) {
       fmt::print(text, "{}: {}\n", contest_name(verdict.now), verdict.now.reason);
     }
     const auto badness = [](const Verdict& v) {
-      return v.now.status != lab::Status::ok ? 1e300 : v.slowdown();
+      return v.now.status != lab::Status::ok ? 1e300 : v.judgement.slowdown();
     };
     if (worst == nullptr || badness(verdict) > badness(*worst)) worst = &verdict;
   }
@@ -283,7 +285,7 @@ int conclude(std::FILE* text, const std::vector<Verdict>& verdicts, double thres
   fmt::print(text, "{} of {} regressed. Worst: {}, {}.\n", regressions, verdicts.size(),
              contest_name(worst->now),
              worst->now.status == lab::Status::ok
-                 ? fmt::format("{:.1f} % slower", 100 * worst->slowdown())
+                 ? fmt::format("{:.1f} % slower", 100 * worst->judgement.slowdown())
                  : std::string(lab::name_of(worst->now.status)));
   return kCheckFailed;
 }
@@ -306,7 +308,7 @@ int check(const CheckOptions& options) {
   constexpr auto kRight = lab::Align::right;
   lab::Table table({{"Implementation"},
                     {"Problem"},
-                    {"Then (ms)", kRight},
+                    {"Floor then (ms)", kRight},
                     {"Now (ms)", kRight},
                     {"Change", kRight},
                     {"Verdict"}});
@@ -332,7 +334,7 @@ void add_save(CLI::App& baseline, int& status) {
   command->add_option("--threads", o->threads, "CPU threads; all cores if not given")
       ->check(CLI::Range(1, 65536))
       ->type_name("N");
-  o->sampling.add_to(*command);
+  o->sampling.add_to(*command, false);
   command->add_flag("--force", o->force, "Replace a baseline of that name");
   command->footer(
       "Without a problem, a representative set is measured.\n\n"

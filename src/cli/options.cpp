@@ -16,18 +16,23 @@ void OutputOptions::add_to(CLI::App& command) {
   command.add_flag("--force", force, "Let --json replace a file that exists");
 }
 
-void SamplingOptions::add_to(CLI::App& command) {
+void SamplingOptions::add_to(CLI::App& command, bool with_target) {
   CLI::Option* const exactly = command.add_option("--repeats", repeats, "Exactly so many samples")
                                    ->check(CLI::Range(1, 1'000'000))
                                    ->type_name("N");
+  if (with_target) {
+    command
+        .add_option("--target", target_percent,
+                    "Sample until the median is known within so many percent")
+        ->check(CLI::Range(0.0, 100.0))
+        ->type_name("PERCENT")
+        ->excludes(exactly)
+        ->capture_default_str();
+  }
   command
-      .add_option("--target", target_percent,
-                  "Sample until the median is known within so many percent")
-      ->check(CLI::Range(0.0, 100.0))
-      ->type_name("PERCENT")
-      ->excludes(exactly)
-      ->capture_default_str();
-  command.add_option("--budget", budget_s, "or until so many seconds are spent on it")
+      .add_option("--budget", budget_s,
+                  with_target ? "or until so many seconds are spent on it"
+                              : "Seconds to spend on each implementation and problem")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("SECONDS")
       ->excludes(exactly)

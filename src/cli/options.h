@@ -35,7 +35,8 @@ struct SamplingOptions {
   double budget_s = 5;
   std::string cache = "warm";
 
-  void add_to(CLI::App& command);
+  /// Without `with_target` the whole budget is spent.
+  void add_to(CLI::App& command, bool with_target = true);
 
   lab::SamplingPolicy policy() const;
 };

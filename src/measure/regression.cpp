@@ -1,22 +1,21 @@
 #include "measure/regression.h"
 
+#include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 
 namespace strobe::lab {
 namespace {
 
-constexpr int kRounds = 3;
-
-/// A third of the work, so that the rounds together keep to the policy.
+/// Part of the work, so that the rounds together keep to the policy.
 SamplingPolicy share_of(const SamplingPolicy& whole) {
   SamplingPolicy share = whole;
   share.budget_s /= kRounds;
-  share.target *= std::sqrt(static_cast<double>(kRounds));
-  const auto third = [](int count) { return (count + kRounds - 1) / kRounds; };
-  share.min_samples = third(whole.min_samples);
-  share.max_samples = third(whole.max_samples);
+  share.target = 0;  // quiet moments need their time, however sure the median seems
+  const auto part = [](int count) { return (count + kRounds - 1) / kRounds; };
+  share.warmup_s /= kRounds;
+  share.min_samples = part(whole.min_samples);
+  share.max_samples = part(whole.max_samples);
   return share;
 }
 
@@ -59,18 +58,31 @@ std::string_view name_of(Change change) {
   return "unknown";
 }
 
-Change judge(const Statistics& then, const Statistics& now, double threshold) {
-  if (!then.ci95 || !now.ci95) return Change::too_noisy;
-  const auto apart = [threshold](const Statistics& fast, const Statistics& slow) {
-    return slow.ci95->low > fast.ci95->high * (1 + threshold) &&
-           slow.p10 > fast.p10 * (1 + threshold);
+Floor floor_of(std::span<const double> samples, std::size_t count) {
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted.empty()) return {};
+  const double p = count >= 36 ? 0.1 : count >= 13 ? 0.25 : 0.5;
+  return {quantile(sorted, p), quantile_interval(sorted, p)};
+}
+
+Judgement judge(std::span<const double> then, std::span<const double> now, double threshold) {
+  const std::size_t count = std::min(then.size(), now.size());
+  Judgement result{.then = floor_of(then, count), .now = floor_of(now, count)};
+  if (!result.then.ci95 || !result.now.ci95) return result;
+  const auto apart = [threshold](const Floor& fast, const Floor& slow) {
+    return slow.ci95->low > fast.ci95->high * (1 + threshold);
   };
-  if (apart(then, now)) return Change::slower;
-  if (apart(now, then)) return Change::faster;
-  const double low = now.ci95->low / now.median;
-  const double high = then.ci95->high / then.median;
-  return (1 + visible_slowdown(threshold)) * low > high * (1 + threshold) ? Change::none
-                                                                          : Change::too_noisy;
+  const double low = result.now.ci95->low / result.now.ms;
+  const double high = result.then.ci95->high / result.then.ms;
+  if (apart(result.then, result.now)) {
+    result.change = Change::slower;
+  } else if (apart(result.now, result.then)) {
+    result.change = Change::faster;
+  } else if ((1 + visible_slowdown(threshold)) * low > high * (1 + threshold)) {
+    result.change = Change::none;
+  }
+  return result;
 }
 
 double visible_slowdown(double threshold) {

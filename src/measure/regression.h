@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,7 +12,7 @@
 
 namespace strobe::lab {
 
-/// What a median and its confidence interval say beside earlier ones.
+/// What samples say beside earlier ones.
 enum class Change : std::uint8_t {
   none,
   slower,
@@ -21,12 +22,30 @@ enum class Change : std::uint8_t {
 
 std::string_view name_of(Change change);
 
-/// A change is one only if the two intervals lie apart by more than `threshold`, a fraction: chance
-/// alone moves a median out of its interval in one of twenty measurements, and would have to do so
-/// twice, in opposite directions and by more than the threshold. And the fastest tenth of the
-/// samples must have changed as much: other work on the machine delays some samples, a slower
-/// kernel all of them.
-Change judge(const Statistics& then, const Statistics& now, double threshold);
+/// What a kernel takes when nothing disturbs it: a low quantile of its samples, with a 95 %
+/// confidence interval. Other work on a machine adds to times, for a moment or for a minute, and
+/// moves a median by a tenth; the quiet moments in between it cannot take away.
+struct Floor {
+  double ms = 0;
+  std::optional<Interval> ci95{};
+};
+
+/// The tenth of the samples, or the quarter or the half if there are too few for an interval around
+/// that, judged by `count` samples so that two floors are of the same kind.
+Floor floor_of(std::span<const double> samples, std::size_t count);
+
+/// Floors then and now, and what became of it. A change is one only if the two intervals lie apart
+/// by more than `threshold`, a fraction: chance alone moves a floor out of its interval in one of
+/// twenty measurements, and would have to do so twice, in opposite directions and by more than the
+/// threshold.
+struct Judgement {
+  Floor then{}, now{};
+  Change change = Change::too_noisy;
+
+  double slowdown() const { return then.ms > 0 ? now.ms / then.ms - 1 : 0; }
+};
+
+Judgement judge(std::span<const double> then, std::span<const double> now, double threshold);
 
 /// The slowdown, a fraction, that a measurement must be able to show: a tenth for a threshold of
 /// 3 %.
@@ -41,9 +60,13 @@ struct Contest {
 /// Called before each contest of each round.
 using RoundProgress = std::function<void(std::size_t done, std::size_t total, const Contest&)>;
 
-/// Times them all, several times round with new operands each time, and pools the samples: what
+/// How often `time_in_rounds` goes round.
+inline constexpr int kRounds = 8;
+
+/// Times them all in many short rounds, with new operands each time, and pools the samples: what
 /// differs between moments and between places in memory is then within a measurement and not
-/// between two of them. The policy is for a contest's rounds together.
+/// between two of them. The policy is for a contest's rounds together; its target is not used, and
+/// the budget is spent.
 std::vector<Benchmark> time_in_rounds(std::span<const Contest> contests, const PlanOptions& options,
                                       const SamplingPolicy& policy, const RoundProgress& progress);
 

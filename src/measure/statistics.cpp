@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -9,19 +10,19 @@
 namespace strobe::lab {
 namespace {
 
-/// How many of the lowest and of the highest of n samples can be left out so that the median still
-/// lies between the rest with 95 % confidence.
-std::size_t samples_outside(std::size_t n) {
-  double log_term = -static_cast<double>(n) * std::log(2.0);  // of C(n, k) / 2^n, k = 0
-  double below = 0;
-  std::size_t outside = 0;
-  while (true) {
-    below += std::exp(log_term);
-    if (2 * below > 0.05) return outside;
-    const auto k = static_cast<double>(outside);
-    log_term += std::log((static_cast<double>(n) - k) / (k + 1));
-    ++outside;
+/// The largest k such that k or fewer of n samples lie below a quantile p in at most 2.5 % of all
+/// cases; -1 if there is none.
+std::int64_t rare_below(std::size_t n, double p) {
+  const auto count = static_cast<double>(n);
+  double log_term = count * std::log1p(-p);  // of the probability of exactly k, from k = 0
+  double cumulative = 0;
+  for (std::size_t k = 0; k <= n; ++k) {
+    cumulative += std::exp(log_term);
+    if (cumulative > 0.025) return static_cast<std::int64_t>(k) - 1;
+    const auto below = static_cast<double>(k);
+    log_term += std::log((count - below) / (below + 1)) + std::log(p / (1 - p));
   }
+  return static_cast<std::int64_t>(n);
 }
 
 }  // namespace
@@ -38,10 +39,12 @@ double quantile(std::span<const double> sorted, double p) {
   return std::lerp(sorted[below], sorted[above], position - std::floor(position));
 }
 
-std::optional<Interval> median_interval(std::span<const double> sorted) {
-  const std::size_t outside = samples_outside(sorted.size());
-  if (outside == 0) return std::nullopt;
-  return Interval{sorted[outside - 1], sorted[sorted.size() - outside]};
+std::optional<Interval> quantile_interval(std::span<const double> sorted, double p) {
+  const std::int64_t below = rare_below(sorted.size(), p);
+  const std::int64_t above = rare_below(sorted.size(), 1 - p);  // the same, from the other end
+  if (below < 0 || above < 0) return std::nullopt;
+  return Interval{sorted[static_cast<std::size_t>(below)],
+                  sorted[sorted.size() - 1 - static_cast<std::size_t>(above)]};
 }
 
 Statistics summarize(std::span<const double> samples) {
@@ -56,10 +59,9 @@ Statistics summarize(std::span<const double> samples) {
           .mean = mean,
           .max = sorted.back(),
           .median = quantile(sorted, 0.5),
-          .p10 = quantile(sorted, 0.1),
           .p95 = quantile(sorted, 0.95),
           .stddev = sorted.size() > 1 ? std::sqrt(squares / (count - 1)) : 0,
-          .ci95 = median_interval(sorted)};
+          .ci95 = quantile_interval(sorted, 0.5)};
 }
 
 }  // namespace strobe::lab

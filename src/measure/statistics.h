@@ -11,7 +11,7 @@ struct Interval {
 
 struct Statistics {
   double min = 0, mean = 0, max = 0;
-  double median = 0, p10 = 0, p95 = 0;
+  double median = 0, p95 = 0;
   double stddev = 0;               ///< of the sample; 0 for a single value
   std::optional<Interval> ci95{};  ///< of the median
 
@@ -26,9 +26,9 @@ Statistics summarize(std::span<const double> samples);
 /// neighbours.
 double quantile(std::span<const double> sorted, double p);
 
-/// Two of the samples between which the median of what they were drawn from lies with at least
-/// 95 % confidence, whatever its distribution: the number of samples below the median is binomial.
-/// Fewer than six samples cannot tell.
-std::optional<Interval> median_interval(std::span<const double> sorted);
+/// Two of the samples between which that quantile of what they were drawn from lies with at least
+/// 95 % confidence, whatever its distribution: the number of samples below it is binomial. Too few
+/// samples cannot tell: the median needs 6, a tenth 36.
+std::optional<Interval> quantile_interval(std::span<const double> sorted, double p);
 
 }  // namespace strobe::lab

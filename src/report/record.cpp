@@ -204,10 +204,6 @@ json record_of(const Case& what, const Report& report) {
   return record;
 }
 
-Statistics statistics_of(const json& record) {
-  return summarize(record.value("samples", std::vector<double>{}));
-}
-
 RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)), force_(force) {
   if (path_.empty() || path_ == "-") return;
   if (!force && std::filesystem::exists(path_)) {

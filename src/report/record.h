@@ -21,9 +21,6 @@ nlohmann::json record_of(const Benchmark& benchmark, const Peaks& peaks);
 /// The record of one verified implementation: no times, an error for every tensor.
 nlohmann::json record_of(const Case& what, const Report& report);
 
-/// The times of a record, from its samples; all zero if it has none.
-Statistics statistics_of(const nlohmann::json& record);
-
 /// Writes records, one JSON object a line.
 class RecordWriter {
  public:

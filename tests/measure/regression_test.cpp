@@ -12,50 +12,69 @@ namespace {
 
 constexpr double kThreshold = 0.03;
 
-Statistics of(std::initializer_list<double> samples) {
-  return summarize(std::vector<double>(samples));
+using Samples = std::vector<double>;
+
+Change change(const Samples& then, const Samples& now, double threshold = kThreshold) {
+  return judge(then, now, threshold).change;
 }
 
 TEST(Regression, NeedsTheIntervalsApartByMoreThanTheThreshold) {
-  const Statistics then = of({99, 100, 100, 100, 100, 101});
-  EXPECT_EQ(judge(then, then, kThreshold), Change::none);
-  EXPECT_EQ(judge(then, of({103, 104, 104, 104, 104, 105}), kThreshold), Change::none)
+  const Samples then{99, 100, 100, 100, 100, 101};
+  const Samples bit_slower{103, 104, 104, 104, 104, 105};
+  const Samples slower{105, 106, 106, 106, 106, 107};
+  EXPECT_EQ(change(then, then), Change::none);
+  EXPECT_EQ(change(then, bit_slower), Change::none)
       << "104 is more than 101, but 103 is not more than 101 + 3 %";
-  EXPECT_EQ(judge(then, of({105, 106, 106, 106, 106, 107}), kThreshold), Change::slower);
-  EXPECT_EQ(judge(then, of({105, 106, 106, 106, 106, 107}), 0.1), Change::none);
-  EXPECT_EQ(judge(of({105, 106, 106, 106, 106, 107}), then, kThreshold), Change::faster);
+  EXPECT_EQ(change(then, slower), Change::slower);
+  EXPECT_EQ(change(then, slower, 0.1), Change::none);
+  EXPECT_EQ(change(slower, then), Change::faster);
+  EXPECT_NEAR(judge(then, slower, kThreshold).slowdown(), 0.06, 1e-12);
 }
 
 TEST(Regression, SaysWhenItCouldNotHaveSeenOne) {
-  const Statistics then = of({99, 100, 100, 100, 100, 101});
-  EXPECT_EQ(judge(then, of({100, 100, 100}), kThreshold), Change::too_noisy) << "no interval";
-  EXPECT_EQ(judge(then, of({80, 90, 100, 100, 110, 120}), kThreshold), Change::too_noisy);
+  const Samples then{99, 100, 100, 100, 100, 101};
+  EXPECT_EQ(change(then, {100, 100, 100}), Change::too_noisy) << "no interval";
+  EXPECT_EQ(change(then, {80, 90, 100, 100, 110, 120}), Change::too_noisy);
+  EXPECT_EQ(change({}, {}), Change::too_noisy);
+}
+
+TEST(Regression, FloorsAreOfTheSameKindOnBothSides) {
+  Samples few, many;
+  for (int i = 1; i <= 100; ++i) many.push_back(i);
+  for (int i = 1; i <= 20; ++i) few.push_back(i);
+  EXPECT_NEAR(floor_of(many, 100).ms, 10.9, 1e-9);
+  EXPECT_NEAR(floor_of(many, 20).ms, 25.75, 1e-9);
+  EXPECT_NEAR(floor_of(many, 6).ms, 50.5, 1e-9);
+  EXPECT_EQ(judge(few, many, kThreshold).now.ms, floor_of(many, 20).ms);
 }
 
 TEST(Regression, ABusyMachineIsNotASlowerKernel) {
-  std::vector<double> then(60, 100), now(60, 100);
+  Samples then(60, 100), now(60, 100);
   for (std::size_t i = 0; i < now.size(); ++i) {
     then[i] += static_cast<double>(i % 3);
-    if (i % 5 != 0) now[i] = 130 + static_cast<double>(i % 7);  // most samples were delayed
+    if (i % 3 != 0) now[i] = 130 + static_cast<double>(i % 7);  // most samples were delayed
   }
-  EXPECT_NE(judge(summarize(then), summarize(now), kThreshold), Change::slower);
+  EXPECT_EQ(change(then, now), Change::none);
 }
 
 /// Times as a shared machine gives them: a floor, skewed noise above it, some samples delayed a
-/// lot, and a speed that wanders from one measurement to the next.
+/// lot, whole rounds a fifth slower, and a speed that wanders from one measurement to the next.
 class NoisyMachine {
  public:
   explicit NoisyMachine(unsigned seed) : generator_(seed) {}
 
-  Statistics measure(double true_ms) {
+  Samples measure(double true_ms) {
     const double drift = 1 + 0.005 * normal_(generator_);
-    std::vector<double> samples;
-    for (int i = 0; i < 60; ++i) {
-      double ms = true_ms * drift * (1 + 0.02 * std::abs(normal_(generator_)));
-      if (uniform_(generator_) < 0.05) ms *= 1 + uniform_(generator_);
-      samples.push_back(ms);
+    Samples samples;
+    for (int round = 0; round < kRounds; ++round) {
+      const double busy = uniform_(generator_) < 0.25 ? 1.2 : 1;
+      for (int i = 0; i < 12; ++i) {
+        double ms = true_ms * drift * busy * (1 + 0.02 * std::abs(normal_(generator_)));
+        if (uniform_(generator_) < 0.05) ms *= 1 + uniform_(generator_);
+        samples.push_back(ms);
+      }
     }
-    return summarize(samples);
+    return samples;
   }
 
  private:
@@ -64,16 +83,17 @@ class NoisyMachine {
   std::uniform_real_distribution<double> uniform_{};
 };
 
-TEST(Regression, NoFalseAlarmAndNoMissInManySimulatedChecks) {
-  // Twenty saves and checks of a set of seven, fifty times over.
+TEST(Regression, NoFalseAlarmInManySimulatedChecksAndHardlyAMiss) {
+  // Twenty saves and checks of a set of seven, ten times over. A measurement of which nearly every
+  // round was busy can miss a slowdown; one in ten thousand is like that.
   NoisyMachine machine(1);
   int alarms = 0, misses = 0;
-  for (int check = 0; check < 20 * 7 * 50; ++check) {
-    alarms += judge(machine.measure(10), machine.measure(10), kThreshold) == Change::slower;
-    misses += judge(machine.measure(10), machine.measure(11), kThreshold) != Change::slower;
+  for (int check = 0; check < 20 * 7 * 10; ++check) {
+    alarms += change(machine.measure(10), machine.measure(10)) == Change::slower;
+    misses += change(machine.measure(10), machine.measure(11)) != Change::slower;
   }
   EXPECT_EQ(alarms, 0);
-  EXPECT_EQ(misses, 0);
+  EXPECT_LE(misses, 1);
 }
 
 /// Flash, and then nothing for a while.
@@ -115,7 +135,7 @@ TEST(Regression, AKernelThatSpinsIsCaughtLive) {
   const auto results = time_in_rounds(contests, {.threads = 1}, policy,
                                       [&](std::size_t done, std::size_t total, const Contest&) {
                                         EXPECT_EQ(done, calls++);
-                                        EXPECT_EQ(total, 6u);
+                                        EXPECT_EQ(total, 2u * kRounds);
                                       });
   ASSERT_EQ(results.size(), 2u);
   for (const Benchmark& b : results) {
@@ -123,7 +143,7 @@ TEST(Regression, AKernelThatSpinsIsCaughtLive) {
     EXPECT_GE(b.measurement.samples_ms.size(), 30u);
     EXPECT_EQ(b.accuracy.verdict, Verdict::pass);
   }
-  EXPECT_EQ(judge(results[0].measurement.ms, results[1].measurement.ms, kThreshold),
+  EXPECT_EQ(change(results[0].measurement.samples_ms, results[1].measurement.samples_ms),
             Change::slower);
 }
 

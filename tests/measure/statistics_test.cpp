@@ -31,19 +31,28 @@ std::vector<double> up_to(int n) {
 
 TEST(Statistics, TheMediansIntervalIsThatOfTheTables) {
   // Ranks from the binomial table: the widest tails of at most 2.5 % each.
-  EXPECT_FALSE(median_interval(up_to(5)));
+  EXPECT_FALSE(quantile_interval(up_to(5), 0.5));
   const struct {
     int n, low, high;
   } rows[] = {{6, 1, 6}, {10, 2, 9}, {20, 6, 15}, {50, 18, 33}, {100, 40, 61}};
   for (const auto& row : rows) {
-    const auto interval = median_interval(up_to(row.n));
+    const auto interval = quantile_interval(up_to(row.n), 0.5);
     ASSERT_TRUE(interval) << row.n;
     EXPECT_EQ(interval->low, row.low) << row.n;
     EXPECT_EQ(interval->high, row.high) << row.n;
   }
-  const auto many = median_interval(up_to(100'000));  // where 2^-n is no longer a double
+  const auto many = quantile_interval(up_to(100'000), 0.5);  // where 2^-n is no longer a double
   ASSERT_TRUE(many);
   EXPECT_NEAR(many->low, 50'000 - 310, 3);
+}
+
+TEST(Statistics, ATenthNeedsMoreSamplesThanTheMedian) {
+  EXPECT_FALSE(quantile_interval(up_to(35), 0.1)) << "0.9^35 is above 2.5 %";
+  const auto interval = quantile_interval(up_to(100), 0.1);
+  ASSERT_TRUE(interval);
+  EXPECT_EQ(interval->low, 5);  // of 100 at most 4 are below it in 2.4 % of all cases
+  EXPECT_EQ(interval->high, 17);
+  EXPECT_FALSE(quantile_interval({}, 0.5));
 }
 
 TEST(Statistics, TheIntervalCoversTheMedianAsOftenAsItSays) {
