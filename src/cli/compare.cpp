@@ -72,8 +72,8 @@ std::vector<std::string> row_of(const lab::Benchmark& b, const lab::Benchmark* b
 
 /// The timed result with the least of something.
 template <class Key>
-const lab::Benchmark& least(const Results& results, const Key& key) {
-  return *std::min_element(results.begin(), results.end(), [&](const auto& a, const auto& b) {
+Results::const_iterator least(const Results& results, const Key& key) {
+  return std::min_element(results.begin(), results.end(), [&](const auto& a, const auto& b) {
     return a.timed() != b.timed() ? a.timed() : key(a) < key(b);
   });
 }
@@ -97,12 +97,11 @@ void print_results(std::FILE* text, const Results& results, const std::string& b
     if (!b.reason.empty()) fmt::print(text, "{}\n", lab::reason_text(b.implementation, b.reason));
   }
   if (base != nullptr) {
-    const lab::Benchmark& fastest =
-        least(results, [](const auto& b) { return b.measurement.ms.median; });
-    const lab::Benchmark& leanest = least(results, [](const auto& b) { return b.memory.peak(); });
-    fmt::print(text, "Fastest: {} ({:.3f} ms). Lowest memory: {} ({}).\n", fastest.implementation,
-               fastest.measurement.ms.median, leanest.implementation,
-               lab::bytes_text(leanest.memory.peak()));
+    const auto fastest = least(results, [](const auto& b) { return b.measurement.ms.median; });
+    const auto leanest = least(results, [](const auto& b) { return b.memory.peak(); });
+    fmt::print(text, "Fastest: {} ({:.3f} ms). Lowest memory: {} ({}).\n", fastest->implementation,
+               fastest->measurement.ms.median, leanest->implementation,
+               lab::bytes_text(leanest->memory.peak()));
   }
   fmt::print(text, "\n");
   std::fflush(text);

@@ -19,20 +19,20 @@ SamplingPolicy share_of(const SamplingPolicy& whole) {
   return share;
 }
 
-Benchmark time_once(const Contest& contest, const PlanOptions& options,
-                    const SamplingPolicy& policy, bool checked) {
-  Operands operands({.problem = contest.problem});
-  const Pass pass = contest.problem.pass;
+std::vector<Benchmark> time_once(std::span<const Implementation* const> contenders,
+                                 const Problem& problem, const PlanOptions& options,
+                                 const SamplingPolicy& policy, bool checked) {
+  Operands operands({.problem = problem});
+  const Pass pass = problem.pass;
   const auto check =
       checked ? std::optional<SpotCheck>(std::in_place, operands, pass) : std::nullopt;
-  const std::array contenders{contest.implementation};
-  return benchmark(contenders, operands, pass, check ? &*check : nullptr, options, policy).front();
+  return benchmark(contenders, operands, pass, check ? &*check : nullptr, options, policy);
 }
 
-/// What `more` found goes to what is known already; a failure counts whenever it happens.
-void pool(Benchmark& known, Benchmark more) {
-  if (known.status != Status::ok) return;
-  if (more.status != Status::ok) {
+/// What a round found goes to what is known already; a failure counts whenever it happens.
+void pool(Benchmark& known, Benchmark more, bool first) {
+  if (!first && known.status != Status::ok) return;
+  if (first || more.status != Status::ok) {
     known = std::move(more);
     return;
   }
@@ -68,18 +68,40 @@ Floor floor_of(std::span<const double> samples, std::size_t count) {
 
 Judgement judge(std::span<const double> then, std::span<const double> now, double threshold) {
   const std::size_t count = std::min(then.size(), now.size());
-  Judgement result{.then = floor_of(then, count), .now = floor_of(now, count)};
-  if (!result.then.ci95 || !result.now.ci95) return result;
+  const Floor before = floor_of(then, count);
+  const Floor after = floor_of(now, count);
+  Judgement result{.then_ms = before.ms, .now_ms = after.ms};
+  if (!before.ci95 || !after.ci95) return result;
+  result.slowdown = after.ms / before.ms - 1;
   const auto apart = [threshold](const Floor& fast, const Floor& slow) {
     return slow.ci95->low > fast.ci95->high * (1 + threshold);
   };
-  const double low = result.now.ci95->low / result.now.ms;
-  const double high = result.then.ci95->high / result.then.ms;
-  if (apart(result.then, result.now)) {
+  const double low = after.ci95->low / after.ms;
+  const double high = before.ci95->high / before.ms;
+  if (apart(before, after)) {
     result.change = Change::slower;
-  } else if (apart(result.now, result.then)) {
+  } else if (apart(after, before)) {
     result.change = Change::faster;
   } else if ((1 + visible_slowdown(threshold)) * low > high * (1 + threshold)) {
+    result.change = Change::none;
+  }
+  return result;
+}
+
+Judgement judge_pairs(std::span<const double> then, std::span<const double> now, double threshold) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(then.size(), now.size()); ++i) {
+    ratios.push_back(now[i] / then[i]);
+  }
+  const Statistics ratio = summarize(ratios);
+  Judgement result{.then_ms = summarize(then).median, .now_ms = summarize(now).median};
+  if (!ratio.ci95) return result;
+  result.slowdown = ratio.median - 1;
+  if (ratio.ci95->low > 1 + threshold) {
+    result.change = Change::slower;
+  } else if (ratio.ci95->high < 1 / (1 + threshold)) {
+    result.change = Change::faster;
+  } else if (ratio.ci95->low / ratio.median * (1 + visible_slowdown(threshold)) > 1 + threshold) {
     result.change = Change::none;
   }
   return result;
@@ -98,16 +120,32 @@ std::vector<Benchmark> time_in_rounds(std::span<const Contest> contests, const P
   for (int round = 0; round < kRounds; ++round) {
     for (std::size_t i = 0; i < contests.size(); ++i) {
       progress(done++, kRounds * contests.size(), contests[i]);
-      Benchmark result = time_once(contests[i], options, share, round == 0);
-      if (round == 0) {
-        results[i] = std::move(result);
-        results[i].policy = policy;
-      } else {
-        pool(results[i], std::move(result));
-      }
+      const std::array alone{contests[i].implementation};
+      pool(results[i], time_once(alone, contests[i].problem, options, share, round == 0).front(),
+           round == 0);
+      results[i].policy = policy;
     }
   }
   return results;
+}
+
+Duel time_in_turns(const Implementation& earlier, const Contest& contest,
+                   const PlanOptions& options, const SamplingPolicy& policy) {
+  const SamplingPolicy share = share_of(policy);
+  const std::array contenders{&earlier, contest.implementation};
+  Duel duel;
+  for (int round = 0; round < kRounds; ++round) {
+    auto results = time_once(contenders, contest.problem, options, share, round == 0);
+    // Only whole pairs: one may have spent its budget a sample before the other.
+    auto& then = results[0].measurement.samples_ms;
+    auto& now = results[1].measurement.samples_ms;
+    const std::size_t pairs = std::min(then.size(), now.size());
+    then.resize(pairs);
+    now.resize(pairs);
+    pool(duel.then, std::move(results[0]), round == 0);
+    pool(duel.now, std::move(results[1]), round == 0);
+  }
+  return duel;
 }
 
 }  // namespace strobe::lab

@@ -34,18 +34,21 @@ struct Floor {
 /// that, judged by `count` samples so that two floors are of the same kind.
 Floor floor_of(std::span<const double> samples, std::size_t count);
 
-/// Floors then and now, and what became of it. A change is one only if the two intervals lie apart
-/// by more than `threshold`, a fraction: chance alone moves a floor out of its interval in one of
-/// twenty measurements, and would have to do so twice, in opposite directions and by more than the
-/// threshold.
 struct Judgement {
-  Floor then{}, now{};
+  double then_ms = 0, now_ms = 0;
+  double slowdown = 0;  ///< a fraction; negative if it became faster
   Change change = Change::too_noisy;
-
-  double slowdown() const { return then.ms > 0 ? now.ms / then.ms - 1 : 0; }
 };
 
+/// By the floors of samples taken at different times. A change is one only if the two intervals lie
+/// apart by more than `threshold`, a fraction: chance alone moves a floor out of its interval in
+/// one of twenty measurements, and would have to do so twice, in opposite directions and by more
+/// than the threshold.
 Judgement judge(std::span<const double> then, std::span<const double> now, double threshold);
+
+/// By the ratios of samples taken in turns: whatever the machine does, it does to both of a pair. A
+/// change is one if the confidence interval of the median ratio lies beyond the threshold.
+Judgement judge_pairs(std::span<const double> then, std::span<const double> now, double threshold);
 
 /// The slowdown, a fraction, that a measurement must be able to show: a tenth for a threshold of
 /// 3 %.
@@ -69,5 +72,15 @@ inline constexpr int kRounds = 8;
 /// the budget is spent.
 std::vector<Benchmark> time_in_rounds(std::span<const Contest> contests, const PlanOptions& options,
                                       const SamplingPolicy& policy, const RoundProgress& progress);
+
+/// Samples of one contest by two builds, taken in turns.
+struct Duel {
+  Benchmark then{}, now{};
+};
+
+/// Times the contest by the implementation of an earlier build and by its own, in turns, several
+/// times with new operands, which both of them share.
+Duel time_in_turns(const Implementation& earlier, const Contest& contest,
+                   const PlanOptions& options, const SamplingPolicy& policy);
 
 }  // namespace strobe::lab

@@ -58,16 +58,33 @@ TEST_F(Baseline, SavesRecordsAndChecksAgainstThem) {
     };
   };
   edit("mine", scale(1e3));
-  const Outcome fine = baseline("check mine");
+  const Outcome fine = baseline("check mine --records-only");
   EXPECT_EQ(fine.status, 0) << fine.out << fine.err;
   EXPECT_TRUE(contains(fine.out, "No regression")) << fine.out;
   edit("mine", scale(1e-6));
-  const Outcome slow = baseline("check mine --json -");
+  const Outcome slow = baseline("check mine --records-only --json -");
   EXPECT_EQ(slow.status, 1) << slow.out << slow.err;
   EXPECT_TRUE(contains(slow.err, "2 of 2 regressed. Worst: flash on b1 sq64 h2 d16 fp32"))
       << slow.err;
   const std::string record = slow.out.substr(0, slow.out.find('\n'));
   EXPECT_EQ(json::parse(record)["samples"].size(), 16u) << "measured as the baseline was";
+}
+
+TEST_F(Baseline, KeepsTheLibraryAndTimesItInTurns) {
+  ASSERT_EQ(baseline(kSave).status, 0);
+  ASSERT_TRUE(std::filesystem::exists(folder_ + "/mine.libstrobe.so"));
+  edit("mine", [](json& record) {
+    for (json& sample : record["samples"]) sample = 1e-9;  // nobody is as fast as that
+  });
+  const Outcome in_turns = baseline("check mine --threshold 500");
+  EXPECT_EQ(in_turns.status, 0) << in_turns.out;
+  EXPECT_TRUE(contains(in_turns.out, "Saved build (ms)")) << in_turns.out;
+  std::filesystem::remove(folder_ + "/mine.libstrobe.so");
+  const Outcome alone = baseline("check mine");
+  EXPECT_EQ(alone.status, 1) << alone.out;
+  EXPECT_TRUE(contains(alone.err, "compared with the saved times alone")) << alone.err;
+  std::ofstream(folder_ + "/mine.libstrobe.so") << "no library";
+  EXPECT_TRUE(contains(baseline("check mine").err, "cannot be loaded"));
 }
 
 TEST_F(Baseline, IsNotReplacedUnlessForced) {

@@ -28,7 +28,7 @@ TEST(Regression, NeedsTheIntervalsApartByMoreThanTheThreshold) {
   EXPECT_EQ(change(then, slower), Change::slower);
   EXPECT_EQ(change(then, slower, 0.1), Change::none);
   EXPECT_EQ(change(slower, then), Change::faster);
-  EXPECT_NEAR(judge(then, slower, kThreshold).slowdown(), 0.06, 1e-12);
+  EXPECT_NEAR(judge(then, slower, kThreshold).slowdown, 0.06, 1e-12);
 }
 
 TEST(Regression, SaysWhenItCouldNotHaveSeenOne) {
@@ -45,7 +45,7 @@ TEST(Regression, FloorsAreOfTheSameKindOnBothSides) {
   EXPECT_NEAR(floor_of(many, 100).ms, 10.9, 1e-9);
   EXPECT_NEAR(floor_of(many, 20).ms, 25.75, 1e-9);
   EXPECT_NEAR(floor_of(many, 6).ms, 50.5, 1e-9);
-  EXPECT_EQ(judge(few, many, kThreshold).now.ms, floor_of(many, 20).ms);
+  EXPECT_EQ(judge(few, many, kThreshold).now_ms, floor_of(many, 20).ms);
 }
 
 TEST(Regression, ABusyMachineIsNotASlowerKernel) {
@@ -94,6 +94,29 @@ TEST(Regression, NoFalseAlarmInManySimulatedChecksAndHardlyAMiss) {
   }
   EXPECT_EQ(alarms, 0);
   EXPECT_LE(misses, 1);
+}
+
+TEST(Regression, PairsSeeThroughAMachineThatChangesItsSpeed) {
+  std::mt19937 generator(3);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  for (const double factor : {1.0, 1.1, 0.9}) {
+    Samples then, now;
+    double speed = 1;
+    for (int i = 0; i < 100; ++i) {
+      if (i % 10 == 0) speed = 1 + 0.4 * uniform(generator);  // what both of a pair meet
+      then.push_back(10 * speed * (1 + 0.02 * normal(generator)));
+      now.push_back(10 * factor * speed * (1 + 0.02 * normal(generator)));
+    }
+    const Judgement judgement = judge_pairs(then, now, kThreshold);
+    EXPECT_NEAR(judgement.slowdown, factor - 1, 0.02);
+    EXPECT_EQ(judgement.change, factor > 1   ? Change::slower
+                                : factor < 1 ? Change::faster
+                                             : Change::none);
+  }
+  EXPECT_EQ(judge_pairs({}, {}, kThreshold).change, Change::too_noisy);
+  const Samples wild{1, 2, 1, 3, 1, 2, 1, 3}, calm(8, 1.5);
+  EXPECT_EQ(judge_pairs(calm, wild, kThreshold).change, Change::too_noisy);
 }
 
 /// Flash, and then nothing for a while.
@@ -145,6 +168,20 @@ TEST(Regression, AKernelThatSpinsIsCaughtLive) {
   }
   EXPECT_EQ(change(results[0].measurement.samples_ms, results[1].measurement.samples_ms),
             Change::slower);
+}
+
+TEST(Regression, InTurnsSamplesComeInPairs) {
+  const Spinning slow(3);
+  const Implementation& flash = Registry::instance().find("flash");
+  const SamplingPolicy policy{.warmup_s = 0.05, .min_samples = 16, .budget_s = 0.1};
+  const Duel duel =
+      time_in_turns(flash, {&slow, Problem::parse("b1 sq256 h2 d64 fp32 bwd")}, {}, policy);
+  EXPECT_EQ(duel.now.status, Status::ok) << duel.now.reason;
+  const auto& then = duel.then.measurement.samples_ms;
+  const auto& now = duel.now.measurement.samples_ms;
+  EXPECT_EQ(then.size(), now.size());
+  EXPECT_GE(now.size(), 16u);
+  EXPECT_EQ(judge_pairs(then, now, kThreshold).change, Change::slower);
 }
 
 TEST(Regression, AFailureInAnyRoundIsTheResult) {
