@@ -68,14 +68,12 @@ void add_settings(CLI::App& command, ProblemOptions& options, CLI::Option* probl
   for (const lab::Setting& setting : lab::settings()) {
     const std::string name(setting.name);
     const std::string help(setting.help);
-    std::string flags = "--" + name;
-    if (!setting.alias.empty()) flags += fmt::format(",--{}", setting.alias);
     const auto set = [&options, name](const std::string& value) { options.settings[name] = value; };
-    CLI::Option* const option = name == "causal"
-                                    ? command.add_flag_callback(
-                                          flags, [set] { set("yes"); }, help)
-                                    : command.add_option_function<std::string>(flags, set, help)
-                                          ->type_name(std::string(setting.value));
+    CLI::Option* const option =
+        name == "causal" ? command.add_flag_callback(
+                               setting.flags(), [set] { set("yes"); }, help)
+                         : command.add_option_function<std::string>(setting.flags(), set, help)
+                               ->type_name(std::string(setting.value));
     option->excludes(problem);
   }
 }

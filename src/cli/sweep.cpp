@@ -1,38 +1,25 @@
-#include <fcntl.h>
+#include "cli/sweep.h"
+
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/common.h"
-#include "cli/options.h"
-#include "measure/benchmark.h"
-#include "measure/peaks.h"
-#include "report/csv.h"
 #include "report/plot.h"
-#include "report/record.h"
 #include "report/record_log.h"
 #include "report/sweep_table.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "strobe/error.h"
-#include "strobe/registry.h"
 #include "verify/buffer.h"
-#include "workload/estimate.h"
-#include "workload/sweep_preset.h"
 
 namespace strobe::cli {
 namespace {
@@ -40,30 +27,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kPresetSeconds = 120;  ///< what a preset is scaled to
-
-struct SweepOptions {
-  std::map<std::string, std::string> lists{};  ///< by the names of the settings
-  std::vector<std::string> implementations{};
-  std::string pass{}, preset{};
-  std::int64_t shrink = 0;  ///< 0: chosen
-  std::string output{}, csv{}, plots{};
-  bool force = false, dry_run = false;
-  int threads = 0;
-  SamplingOptions sampling{.budget_s = 0.5};
-
-  /// The file of records: of the sweep's name if none is given.
-  std::string records_path() const {
-    return !output.empty() ? output : (preset.empty() ? "sweep" : preset) + ".jsonl";
-  }
-};
-
-/// What is to be measured, and how it is to be shown.
-struct Sweep {
-  std::vector<lab::Grid> grids{};
-  lab::TableForm form = lab::TableForm::list;
-  std::int64_t shrink = 1;
-  std::vector<lab::Point> points{};
-};
 
 // ---- What is asked for ---------------------------------------------------------------------
 
@@ -137,177 +100,6 @@ void choose_points(const SweepOptions& options, const lab::Pace& pace, Sweep& sw
   }
   sweep.points = points_at(sweep, sweep.shrink);
   lab::require_memory(sweep.points, available);
-}
-
-// ---- What must not be overwritten ----------------------------------------------------------
-
-void require_free(const char* option, const std::string& path) {
-  if (!std::filesystem::exists(path)) return;
-  throw InvalidArgument(
-      option,
-      fmt::format("'{}' exists already; name another or remove it (--force replaces it, and "
-                  "starts the records anew)",
-                  path));
-}
-
-/// What cannot be written is better known before the work than after it.
-void require_writable(const char* option, const std::string& path, std::filesystem::path folder) {
-  if (folder.empty()) folder = ".";
-  if (access(folder.c_str(), W_OK) == 0) return;
-  throw InvalidArgument(option,
-                        fmt::format("'{}' cannot be written: {}", path, std::strerror(errno)));
-}
-
-/// The folder that is there of a path that is to be made.
-std::filesystem::path existing_part(std::filesystem::path folder) {
-  while (!folder.empty() && !std::filesystem::exists(folder)) folder = folder.parent_path();
-  return folder;
-}
-
-void require_outputs(const SweepOptions& options) {
-  if (!options.csv.empty() && options.csv == options.records_path()) {
-    throw InvalidArgument(
-        "--csv", fmt::format("'{}' is where the records go; name another file", options.csv));
-  }
-  if (!options.plots.empty() && std::filesystem::exists(options.plots) &&
-      !std::filesystem::is_directory(options.plots)) {
-    throw InvalidArgument("--plots", fmt::format("'{}' is not a folder", options.plots));
-  }
-  if (!options.csv.empty()) {
-    require_writable("--csv", options.csv, std::filesystem::path(options.csv).parent_path());
-  }
-  if (!options.plots.empty()) {
-    require_writable("--plots", options.plots, existing_part(options.plots));
-  }
-  if (options.force) return;
-  if (!options.csv.empty()) require_free("--csv", options.csv);
-  for (const std::string& file : lab::plot_files()) {
-    if (!options.plots.empty()) require_free("--plots", options.plots + "/" + file);
-  }
-}
-
-void write_csv(const SweepOptions& options, const std::vector<json>& records) {
-  if (options.csv.empty()) return;
-  // Should another program have made the file by now, it is not ours to write.
-  const int mode = O_WRONLY | O_CREAT | O_CLOEXEC | (options.force ? O_TRUNC : O_EXCL);
-  const int file = open(options.csv.c_str(), mode, 0666);
-  const std::string text = lab::csv_of(records);
-  const bool written =
-      file >= 0 && write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  const std::string why = std::strerror(errno);
-  if (file >= 0) close(file);
-  if (!written) throw Error(fmt::format("'{}' cannot be written: {}", options.csv, why));
-}
-
-// ---- Measuring -----------------------------------------------------------------------------
-
-/// Results come out of this as soon as they are there.
-using Take = std::function<void(const lab::Benchmark&)>;
-
-lab::SamplingPolicy policy_of(const SweepOptions& options) {
-  lab::SamplingPolicy policy = options.sampling.policy();
-  policy.warmup_s = std::min(policy.warmup_s, policy.budget_s / 4);
-  return policy;
-}
-
-/// Times implementations on one pass of one problem: all that a sweep knows of measuring.
-void measure(std::span<const lab::Point> points, lab::Operands& operands,
-             const SweepOptions& options, const Take& take) {
-  std::vector<const Implementation*> implementations;
-  for (const lab::Point& point : points) {
-    implementations.push_back(&Registry::instance().find(point.implementation));
-  }
-  const Pass pass = points.front().problem.pass;
-  const lab::SpotCheck check(operands, pass);
-  const auto results = lab::benchmark(implementations, operands, pass, &check,
-                                      {.threads = options.threads}, policy_of(options));
-  for (const lab::Benchmark& result : results) take(result);
-}
-
-lab::Pace pace_of(const SweepOptions& options, const lab::Peaks& peaks) {
-  const lab::SamplingPolicy policy = policy_of(options);
-  return {.flops_per_second = peaks.flops_per_second.at(DType::fp32),
-          .budget_s = policy.warmup_s + policy.budget_s,
-          .least_runs = policy.min_samples + 2,  // one to warm up, one before to see what it takes
-          .most_runs = policy.max_warmup + policy.max_samples};
-}
-
-bool same_but_pass(const Problem& a, Problem b) {
-  b.pass = a.pass;
-  return a == b;
-}
-
-/// How many of the points share the operands of the first.
-std::size_t group_size(std::span<const lab::Point> points) {
-  const auto end = std::find_if_not(points.begin(), points.end(), [&](const lab::Point& point) {
-    return same_but_pass(point.problem, points.front().problem);
-  });
-  return static_cast<std::size_t>(end - points.begin());
-}
-
-lab::Benchmark without_memory(const lab::Point& point, const OutOfMemory& error) {
-  const lab::Footprint bytes = lab::footprint(point.problem);
-  return {.implementation = point.implementation,
-          .device = Registry::instance().find(point.implementation).device(),
-          .problem = point.problem,
-          .status = lab::Status::out_of_memory,
-          .reason = error.what(),
-          .memory = {.inputs = bytes.inputs, .outputs = bytes.outputs}};
-}
-
-/// The points of one problem: passes one after the other on the same operands.
-void measure_group(std::span<const lab::Point> points, const SweepOptions& options,
-                   const Take& take) {
-  Problem problem = points.front().problem;
-  for (const lab::Point& point : points) {
-    if (point.problem.pass == Pass::backward) problem.pass = Pass::backward;
-  }
-  std::optional<lab::Operands> operands;
-  try {
-    operands.emplace(lab::Case{.problem = problem});
-  } catch (const OutOfMemory& error) {  // there was room when the sweep began
-    for (const lab::Point& point : points) take(without_memory(point, error));
-    return;
-  }
-  while (!points.empty()) {
-    const auto end = std::find_if(points.begin(), points.end(), [&](const lab::Point& point) {
-      return point.problem.pass != points.front().problem.pass;
-    });
-    const auto count = static_cast<std::size_t>(end - points.begin());
-    measure(points.first(count), *operands, options, take);
-    points = points.subspan(count);
-  }
-}
-
-std::string outcome_text(const json& record) {
-  if (record.contains("ms")) return fmt::format("{:.3f} ms", record["ms"]["p50"].get<double>());
-  return fmt::format("{}: {}", record["status"].get<std::string>(), record.value("reason", ""));
-}
-
-/// Measures the points and gives each result, as a record, to `keep`.
-template <class Keep>
-void measure_all(std::span<const lab::Point> points, const SweepOptions& options,
-                 const Sweep& sweep, const lab::Peaks& peaks, const Keep& keep) {
-  std::vector<double> seconds;
-  for (const lab::Point& point : points) {
-    seconds.push_back(estimated_seconds(point, pace_of(options, peaks)));
-  }
-  Progress progress(seconds);
-  std::size_t done = 0;
-  while (done < points.size()) {
-    const auto group = points.subspan(done, group_size(points.subspan(done)));
-    progress.show(done, group.front().name());
-    measure_group(group, options, [&](const lab::Benchmark& result) {
-      json record = lab::record_of(result, peaks);
-      record["sweep"] = {{"preset", options.preset}, {"shrink", sweep.shrink}};
-      keep(record);
-      if (!progress.visible()) {
-        fmt::print(stderr, "[{}/{}] {}: {}\n", done + 1, points.size(), points[done].name(),
-                   outcome_text(record));
-      }
-      if (++done < points.size()) progress.show(done, points[done].name());
-    });
-  }
 }
 
 // ---- What there is already, and what comes of it -------------------------------------------
@@ -429,13 +221,12 @@ int sweep(const SweepOptions& options) {
 
 void add_axes(CLI::App& command, SweepOptions& options) {
   for (const lab::Setting& setting : lab::settings()) {
-    std::string flags = fmt::format("--{}", setting.name);
-    if (!setting.alias.empty()) flags += fmt::format(",--{}", setting.alias);
     const std::string name(setting.name);
     CLI::Option* option =
         command
             .add_option_function<std::string>(
-                flags, [&options, name](const std::string& list) { options.lists[name] = list; },
+                setting.flags(),
+                [&options, name](const std::string& list) { options.lists[name] = list; },
                 std::string(setting.help))
             ->type_name(fmt::format("{},...", setting.value))
             ->group("Axes");

@@ -144,6 +144,10 @@ constexpr Setting kSettings[] = {
 
 }  // namespace
 
+std::string Setting::flags() const {
+  return alias.empty() ? fmt::format("--{}", name) : fmt::format("--{},--{}", name, alias);
+}
+
 std::span<const Setting> settings() {
   return kSettings;
 }

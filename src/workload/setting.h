@@ -19,6 +19,9 @@ struct Setting {
   std::string_view field;  ///< what Problem::validate calls it
   /// Throws InvalidArgument naming the option, the value and what is allowed.
   void (*apply)(Problem& problem, const std::string& value);
+
+  /// "--seqlen,--seq_len": every spelling of its option.
+  std::string flags() const;
 };
 
 /// In the order in which they are to be applied: a layout packs what the sizes before it say.
