@@ -58,7 +58,7 @@ TEST(Regression, ABusyMachineIsNotASlowerKernel) {
 }
 
 /// Times as a shared machine gives them: a floor, skewed noise above it, some samples delayed a
-/// lot, whole rounds a fifth slower, and a speed that wanders from one measurement to the next.
+/// lot, a round in seven a fifth slower, and a speed that wanders from one measurement to the next.
 class NoisyMachine {
  public:
   explicit NoisyMachine(unsigned seed) : generator_(seed) {}
@@ -67,7 +67,7 @@ class NoisyMachine {
     const double drift = 1 + 0.005 * normal_(generator_);
     Samples samples;
     for (int round = 0; round < kRounds; ++round) {
-      const double busy = uniform_(generator_) < 0.25 ? 1.2 : 1;
+      const double busy = uniform_(generator_) < 0.15 ? 1.2 : 1;
       for (int i = 0; i < 12; ++i) {
         double ms = true_ms * drift * busy * (1 + 0.02 * std::abs(normal_(generator_)));
         if (uniform_(generator_) < 0.05) ms *= 1 + uniform_(generator_);
@@ -83,17 +83,17 @@ class NoisyMachine {
   std::uniform_real_distribution<double> uniform_{};
 };
 
-TEST(Regression, NoFalseAlarmInManySimulatedChecksAndHardlyAMiss) {
-  // Twenty saves and checks of a set of seven, ten times over. A measurement of which nearly every
-  // round was busy can miss a slowdown; one in ten thousand is like that.
+TEST(Regression, NoFalseAlarmAndNoMissInManySimulatedChecks) {
+  // Twenty saves and checks of a set of seven, ten times over.
   NoisyMachine machine(1);
   int alarms = 0, misses = 0;
   for (int check = 0; check < 20 * 7 * 10; ++check) {
-    alarms += change(machine.measure(10), machine.measure(10)) == Change::slower;
-    misses += change(machine.measure(10), machine.measure(11)) != Change::slower;
+    const Samples then = machine.measure(10);
+    alarms += change(then, machine.measure(10)) == Change::slower;
+    misses += change(then, machine.measure(11)) != Change::slower;
   }
   EXPECT_EQ(alarms, 0);
-  EXPECT_LE(misses, 1);
+  EXPECT_EQ(misses, 0);
 }
 
 TEST(Regression, PairsSeeThroughAMachineThatChangesItsSpeed) {

@@ -36,13 +36,14 @@ std::string embedded(const std::string& page) {
 
 TEST(Page, HoldsTheRecordsOneALine) {
   const std::string page = render_page({record_named("flash"), record_named("standard")}, {});
-  EXPECT_EQ(json::parse(embedded(page)), json({record_named("flash"), record_named("standard")}));
+  EXPECT_EQ(json::parse(embedded(page)),
+            json::array({record_named("flash"), record_named("standard")}));
   EXPECT_EQ(count(embedded(page), "\n"), 3u);
 }
 
 TEST(Page, ShowsIdenticalRecordsOnce) {
   const json a = record_named("a"), b = record_named("b");
-  EXPECT_EQ(json::parse(embedded(render_page({a, b, a, b, b}, {}))), json({a, b}));
+  EXPECT_EQ(json::parse(embedded(render_page({a, b, a, b, b}, {}))), json::array({a, b}));
 }
 
 TEST(Page, LetsNoTextOfARecordOut) {
@@ -52,7 +53,7 @@ TEST(Page, LetsNoTextOfARecordOut) {
         "\u2028\u2029", "{{chart.js}}", "\\u003c", "\"'`${1}", "\x7f\x01\n"}) {
     const json record{{"schema", 1}, {"implementation", hostile}, {hostile, {hostile}}};
     const std::string page = render_page({record}, {});
-    EXPECT_EQ(json::parse(embedded(page)), json({record})) << hostile;
+    EXPECT_EQ(json::parse(embedded(page)), json::array({record})) << hostile;
     EXPECT_EQ(embedded(page).find_first_of("<>&"), std::string::npos) << hostile;
     EXPECT_EQ(count(page, "<script"), scripts) << hostile;
   }
