@@ -148,10 +148,10 @@ class Spinning final : public Implementation {
 };
 
 TEST(Regression, AKernelThatSpinsIsCaughtLive) {
-  // Three times as slow, so that no load on the machine that runs the test can hide or fake it.
+  // Eight times as slow, so that no load on the machine that runs the test can hide or fake it.
   const Problem problem = Problem::parse("b1 sq256 h2 d64 fp32");
   const SamplingPolicy policy{.warmup_s = 0.05, .target = 0.05, .min_samples = 30, .budget_s = 0.1};
-  const Spinning slow(3);
+  const Spinning slow(8);
   const std::vector<Contest> contests{{&Registry::instance().find("flash"), problem},
                                       {&slow, problem}};
   std::size_t calls = 0;
@@ -171,11 +171,11 @@ TEST(Regression, AKernelThatSpinsIsCaughtLive) {
 }
 
 TEST(Regression, InTurnsSamplesComeInPairs) {
-  const Spinning slow(3);
+  const Spinning slow(8);
   const Implementation& flash = Registry::instance().find("flash");
   const SamplingPolicy policy{.warmup_s = 0.05, .min_samples = 16, .budget_s = 0.1};
-  const Duel duel =
-      time_in_turns(flash, {&slow, Problem::parse("b1 sq256 h2 d64 fp32 bwd")}, {}, policy);
+  const Duel duel = time_in_turns(flash, {&slow, Problem::parse("b1 sq256 h2 d64 fp32 bwd")},
+                                  {.threads = 1}, policy);
   EXPECT_EQ(duel.now.status, Status::ok) << duel.now.reason;
   const auto& then = duel.then.measurement.samples_ms;
   const auto& now = duel.now.measurement.samples_ms;

@@ -13,7 +13,9 @@ double multiply_add_loop(std::int64_t iterations) {
     sums[k] = vdupq_n_f32(0);
     __asm__("" : "+w"(sums[k]));  // for all the compiler knows, each is different
   }
-  const bfloat16x8_t ones = vreinterpretq_bf16_u16(vdupq_n_u16(0x3f80));
+  std::uint16_t one = 0x3f80;
+  __asm__("" : "+r"(one));  // as a constant, GCC 12 writes it in a way that needs fp16 arithmetic
+  const bfloat16x8_t ones = vreinterpretq_bf16_u16(vdupq_n_u16(one));
   for (std::int64_t i = 0; i < iterations; ++i) {
 #pragma GCC unroll 24
     for (int k = 0; k < kAccumulators; ++k)
