@@ -3,34 +3,17 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "measure/user_folder.h"
 #include "strobe/error.h"
 
 namespace strobe::cli {
-namespace {
-
-/// STROBE_DATA_DIR, or strobe/ in XDG_DATA_HOME or ~/.local/share.
-std::string default_folder() {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::filesystem::path(value != nullptr ? value : "");
-  };
-  std::filesystem::path folder = variable("STROBE_DATA_DIR");
-  if (folder.empty() && !variable("XDG_DATA_HOME").empty()) {
-    folder = variable("XDG_DATA_HOME") / "strobe";
-  }
-  if (folder.empty()) folder = variable("HOME") / ".local" / "share" / "strobe";
-  return folder / "baselines";
-}
-
-}  // namespace
 
 void BaselineName::add_to(CLI::App& command) {
   command.add_option("NAME", name, "What it is called")->required();
-  folder = default_folder();
+  folder = lab::user_folder("STROBE_DATA_DIR", "XDG_DATA_HOME", ".local/share") / "baselines";
   command.add_option("--dir", folder, "Folder of baselines")
       ->type_name("DIR")
       ->capture_default_str();

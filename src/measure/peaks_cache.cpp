@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "measure/peaks.h"
+#include "measure/user_folder.h"
 #include "strobe/machine.h"
 
 namespace strobe::lab {
@@ -73,16 +73,7 @@ void keep(const std::string& key, const Peaks& peaks) {
 }  // namespace
 
 std::string peaks_cache_path() {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::filesystem::path(value != nullptr ? value : "");
-  };
-  std::filesystem::path folder = variable("STROBE_CACHE_DIR");
-  if (folder.empty() && !variable("XDG_CACHE_HOME").empty()) {
-    folder = variable("XDG_CACHE_HOME") / "strobe";
-  }
-  if (folder.empty()) folder = variable("HOME") / ".cache" / "strobe";
-  return folder / "peaks.json";
+  return user_folder("STROBE_CACHE_DIR", "XDG_CACHE_HOME", ".cache") / "peaks.json";
 }
 
 Peaks machine_peaks(int threads, bool anew) {
