@@ -29,28 +29,30 @@ double multiply_add_loop(std::int64_t iterations);
 namespace {
 
 #if defined(__x86_64__)
-bool has_avx512_bf16() {
+/// What CPUID leaf 7 says; all zero where there is no such leaf.
+struct Features {
+  explicit Features(unsigned subleaf) {
+    unsigned ebx = 0;
+    unsigned ecx = 0;
+    if (!__get_cpuid_count(7, subleaf, &eax, &ebx, &ecx, &edx)) eax = edx = 0;
+  }
+
   unsigned eax = 0;
-  unsigned ebx = 0;
-  unsigned ecx = 0;
   unsigned edx = 0;
+};
+
+bool has_avx512_bf16() {
   constexpr unsigned kAvx512Bf16 = 1U << 5;
-  return __builtin_cpu_supports("avx512f") && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) &&
-         (eax & kAvx512Bf16) != 0;
+  return __builtin_cpu_supports("avx512f") && (Features(1).eax & kAvx512Bf16) != 0;
 }
 
 /// The tile registers are large, so Linux hands them out only to a process that asks.
 bool has_amx_bf16() {
-  unsigned eax = 0;
-  unsigned ebx = 0;
-  unsigned ecx = 0;
-  unsigned edx = 0;
-  constexpr unsigned kAmxBf16 = 1U << 22;
-  constexpr unsigned kAmxTile = 1U << 24;
+  constexpr unsigned kAmxBf16AndTile = 1U << 22 | 1U << 24;
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & kAmxBf16) != 0 &&
-         (edx & kAmxTile) != 0 && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return (Features(0).edx & kAmxBf16AndTile) == kAmxBf16AndTile &&
+         syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
 constexpr std::array kUnits = {
