@@ -1,6 +1,10 @@
 #include "cpu/flash.h"
 
+#include <algorithm>
 #include <memory>
+#include <new>
+#include <utility>
+#include <vector>
 
 #include "core/text.h"
 #include "core/threads.h"
@@ -11,12 +15,6 @@
 
 namespace strobe::cpu {
 namespace {
-
-constexpr std::int64_t kAlignment = 64;
-
-std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 class Flash final : public Implementation {
  public:
@@ -38,27 +36,19 @@ class Flash final : public Implementation {
 
  protected:
   Plan make_plan(const Problem& problem, const PlanOptions& options) const override {
-    FlashPlan flash;
-    flash.kernels = &active_isa();
-    flash.threads = options.threads > 0 ? options.threads : default_threads();
-    flash.scratch_bytes = aligned(
-        static_cast<std::int64_t>(flash.kernels->scratch_bytes(problem.dim, problem.value_dim())));
-    std::int64_t bytes = flash.scratch_bytes * flash.threads;
-    if (problem.pass == Pass::backward) {
-      flash.statistics_offset = bytes;
-      bytes +=
-          aligned(2 * problem.heads * problem.total_q() * static_cast<std::int64_t>(sizeof(float)));
-      flash.bias_offset = bytes;
-      if (problem.bias) {
-        bytes += flash.threads * kQueryBlock * kKeyBlock * static_cast<std::int64_t>(sizeof(float));
-      }
-    }
+    const IsaKernels& kernels = active_isa();
+    const PlannedFlash planned =
+        plan_flash(problem, kernels, options.threads > 0 ? options.threads : default_threads());
+    const FlashPlan& flash = planned.plan;
+    std::vector<std::pair<std::string, std::string>> tuning = {
+        {"isa", kernels.name},
+        {"threads", std::to_string(flash.threads)},
+        {"split_keys", std::to_string(flash.split_keys)}};
+    if (problem.pass == Pass::forward)
+      tuning.emplace_back("query_rows", std::to_string(flash.query_rows));
     return {.problem = problem,
-            .tuning = {{"isa", flash.kernels->name},
-                       {"threads", std::to_string(flash.threads)},
-                       {"query_block", std::to_string(kQueryBlock)},
-                       {"key_block", std::to_string(kKeyBlock)}},
-            .workspace_bytes = static_cast<std::size_t>(bytes),
+            .tuning = std::move(tuning),
+            .workspace_bytes = static_cast<std::size_t>(planned.bytes),
             .state = std::make_shared<FlashPlan>(flash)};
   }
 
@@ -71,6 +61,10 @@ class Flash final : public Implementation {
   }
 };
 
+std::int64_t offset_of(const TensorView& offsets, std::int64_t sequence) {
+  return static_cast<const std::int32_t*>(offsets.data)[sequence];
+}
+
 }  // namespace
 
 FlashCall::FlashCall(const Plan& plan, const Tensors& tensors, void* workspace)
@@ -80,21 +74,45 @@ FlashCall::FlashCall(const Plan& plan, const Tensors& tensors, void* workspace)
       workspace_(static_cast<std::byte*>(workspace)) {}
 
 void* FlashCall::scratch(int thread) const {
-  return workspace_ + thread * flash_.scratch_bytes;
+  return workspace_ + flash_.scratch_offset + thread * flash_.scratch_bytes;
 }
 
 float* FlashCall::bias_sums(int thread) const {
   return reinterpret_cast<float*>(workspace_ + flash_.bias_offset) +
-         thread * kQueryBlock * kKeyBlock;
+         thread * kBiasQueries * kBiasKeys;
 }
 
-namespace {
-
-std::int64_t offset_of(const TensorView& offsets, std::int64_t sequence) {
-  return static_cast<const std::int32_t*>(offsets.data)[sequence];
+std::span<WorkItem> FlashCall::items() const {
+  return {reinterpret_cast<WorkItem*>(workspace_ + flash_.items_offset),
+          static_cast<std::size_t>(flash_.max_items)};
 }
 
-}  // namespace
+const HeadTask* FlashCall::tasks(std::int64_t sequence, std::int64_t key_head, int thread) const {
+  auto* tasks =
+      reinterpret_cast<HeadTask*>(workspace_ + flash_.heads_offset) + thread * problem_.group();
+  for (std::int64_t h = 0; h < problem_.group(); ++h)
+    new (tasks + h) HeadTask(task(sequence, key_head * problem_.group() + h));
+  return tasks;
+}
+
+std::int64_t FlashCall::split_stride(std::int64_t width) const {
+  return problem_.heads * problem_.total_q() * width;
+}
+
+std::int64_t FlashCall::splits_of(std::int64_t sequence) const {
+  return std::max<std::int64_t>(1,
+                                (length_k(sequence) + flash_.split_keys - 1) / flash_.split_keys);
+}
+
+float* FlashCall::row_sums(std::int64_t offset, std::int64_t split, std::int64_t sequence,
+                           std::int64_t key_head, std::int64_t row, std::int64_t width) const {
+  const std::int64_t first_query =
+      problem_.varlen() ? offset_of(tensors_.cu_seqlens_q, sequence) : sequence * problem_.seqlen_q;
+  const std::int64_t first =
+      first_query * problem_.heads + key_head * problem_.group() * length_q(sequence);
+  return reinterpret_cast<float*>(workspace_ + offset) + split * split_stride(width) +
+         (first + row) * width;
+}
 
 std::int64_t FlashCall::length_q(std::int64_t sequence) const {
   if (!problem_.varlen()) return problem_.seqlen_q;

@@ -1,20 +1,41 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "cpu/head_task.h"
+#include "cpu/schedule.h"
 #include "strobe/implementation.h"
 
 namespace strobe::cpu {
 
-/// Where the pieces of a call's workspace lie, and which kernels work in them.
+/// How a call is cut into items, where the pieces of its workspace lie, and which kernels work in
+/// them. Cuts between keys depend on the problem alone, never on the number of threads, so that
+/// sums are always taken in the same order.
 struct FlashPlan {
   const IsaKernels* kernels = nullptr;
   int threads = 1;
-  std::int64_t scratch_bytes = 0;      // per thread
-  std::int64_t statistics_offset = 0;  // fp32 [2, heads, total_q]: delta, correction; backward only
-  std::int64_t bias_offset = 0;        // fp32 [threads][kQueryBlock, kKeyBlock], backward only
+  std::int64_t query_rows = 0;  // of a forward item, see WorkItem
+  std::int64_t split_keys = 0;  // keys of an item
+  std::int64_t splits = 1;      // that the longest sequence's keys are cut into
+
+  std::int64_t heads_offset = 0;  // HeadTask [threads][group]
+  std::int64_t items_offset = 0;  // WorkItem [max_items]
+  std::int64_t max_items = 0;
+  std::int64_t scratch_offset = 0;  // [threads][scratch_bytes]
+  std::int64_t scratch_bytes = 0;
+  std::int64_t partial_offset = 0;     // fp32 [splits][heads * total_q][dim_v + 2], forward
+  std::int64_t dq_offset = 0;          // fp32 [splits][heads * total_q][dim], backward
+  std::int64_t statistics_offset = 0;  // fp32 [2, heads, total_q]: delta, correction; backward
+  std::int64_t bias_offset = 0;        // fp32 [threads][kBiasQueries, kBiasKeys], backward
 };
+
+/// The plan, and the bytes of workspace that it takes.
+struct PlannedFlash {
+  FlashPlan plan;
+  std::int64_t bytes = 0;
+};
+PlannedFlash plan_flash(const Problem& problem, const IsaKernels& kernels, int threads);
 
 /// One call: the plan, the operands and the workspace, with the arithmetic that finds a head.
 class FlashCall {
@@ -28,6 +49,18 @@ class FlashCall {
   /// The scratch of one thread.
   void* scratch(int thread) const;
   float* bias_sums(int thread) const;
+
+  /// Room for the items of a pass.
+  std::span<WorkItem> items() const;
+
+  /// One thread's tasks for the heads that share a key head.
+  const HeadTask* tasks(std::int64_t sequence, std::int64_t key_head, int thread) const;
+
+  /// Where a row's sums lie in an array of [splits][heads * total_q][width].
+  float* row_sums(std::int64_t offset, std::int64_t split, std::int64_t sequence,
+                  std::int64_t key_head, std::int64_t row, std::int64_t width) const;
+  std::int64_t split_stride(std::int64_t width) const;
+  std::int64_t splits_of(std::int64_t sequence) const;
 
   std::int64_t length_q(std::int64_t sequence) const;
   std::int64_t length_k(std::int64_t sequence) const;

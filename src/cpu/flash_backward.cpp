@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -8,36 +9,84 @@
 namespace strobe::cpu {
 namespace {
 
-/// Runs one of the per-query-block kernels over all query blocks.
-void over_queries(const FlashCall& call,
-                  void (*kernel)(const HeadTask&, std::int64_t, std::int64_t, void*)) {
+constexpr std::int64_t kQueryBlock = 192;  // of the passes that go over queries
+
+/// Calls body(task, begin, end, thread) for all blocks of queries.
+template <class Body>
+void over_queries(const FlashCall& call, Body&& body) {
   const Problem& problem = call.problem();
   for_each_block(
       problem.batch, problem.heads, problem.seqlen_q, kQueryBlock, call.flash().threads,
       [&](std::int64_t sequence) { return call.length_q(sequence); },
       [&](std::int64_t sequence, std::int64_t head, std::int64_t begin, std::int64_t end,
-          int thread) { kernel(call.task(sequence, head), begin, end, call.scratch(thread)); });
+          int thread) { body(sequence, head, begin, end, thread); });
 }
 
-/// dk and dv: a block of keys belongs to one work item, which adds up all query heads of the
-/// group in order.
-void grad_kv(const FlashCall& call) {
+void row_statistics(const FlashCall& call) {
+  over_queries(call, [&](std::int64_t sequence, std::int64_t head, std::int64_t begin,
+                         std::int64_t end, int thread) {
+    call.flash().kernels->row_statistics(call.task(sequence, head), begin, end,
+                                         call.scratch(thread));
+  });
+}
+
+/// All items of the call, the longest first.
+std::span<WorkItem> backward_items(const FlashCall& call) {
   const Problem& problem = call.problem();
-  const IsaKernels& kernels = *call.flash().kernels;
-  for_each_block(
-      problem.batch, problem.kv_heads(), problem.keys(), kKeyBlock, call.flash().threads,
-      [&](std::int64_t sequence) { return call.length_k(sequence); },
-      [&](std::int64_t sequence, std::int64_t key_head, std::int64_t begin, std::int64_t end,
-          int thread) {
-        void* scratch = call.scratch(thread);
-        const std::int64_t first = key_head * problem.group();
-        const HeadTask owner = call.task(sequence, first);
-        kernels.grad_kv_start(owner, begin, end, scratch);
-        for (std::int64_t head = first; head < first + problem.group(); ++head) {
-          kernels.grad_kv_add(call.task(sequence, head), begin, end, scratch);
-        }
-        kernels.grad_kv_finish(owner, begin, end, scratch);
-      });
+  const FlashPlan& plan = call.flash();
+  const std::span<WorkItem> room = call.items();
+  std::size_t count = 0;
+  for (std::int64_t sequence = 0; sequence < problem.batch; ++sequence) {
+    const std::int64_t keys = call.length_k(sequence);
+    if (keys == 0) continue;
+    const HeadTask task = call.task(sequence, 0);
+    for (std::int64_t key = 0; key < keys; key += plan.split_keys) {
+      WorkItem item{.sequence = static_cast<std::int32_t>(sequence),
+                    .row_begin = 0,
+                    .row_end = problem.group() * task.len_q,
+                    .key_begin = key,
+                    .key_end = std::min(key + plan.split_keys, keys)};
+      item.cost = work(task, item);
+      for (std::int64_t head = 0; head < problem.kv_heads(); ++head) {
+        item.key_head = static_cast<std::int32_t>(head);
+        room[count++] = item;
+      }
+    }
+  }
+  sort_by_cost(room.first(count));
+  return room.first(count);
+}
+
+/// dk, dv and every split's share of dq.
+void grad_qkv(const FlashCall& call) {
+  const FlashPlan& plan = call.flash();
+  const std::span<const WorkItem> items = backward_items(call);
+  parallel_for(static_cast<std::int64_t>(items.size()), plan.threads,
+               [&](std::int64_t i, int thread) {
+                 const WorkItem& item = items[static_cast<std::size_t>(i)];
+                 const BackwardItem prepared{
+                     .heads = call.tasks(item.sequence, item.key_head, thread),
+                     .group = call.problem().group(),
+                     .key_begin = item.key_begin,
+                     .key_end = item.key_end,
+                     .dq = call.row_sums(plan.dq_offset, item.key_begin / plan.split_keys,
+                                         item.sequence, item.key_head, 0, call.problem().dim)};
+                 plan.kernels->backward(prepared, call.scratch(thread));
+               });
+}
+
+void sum_dq(const FlashCall& call) {
+  const FlashPlan& plan = call.flash();
+  const std::int64_t dim = call.problem().dim;
+  const std::int64_t group = call.problem().group();
+  over_queries(call, [&](std::int64_t sequence, std::int64_t head, std::int64_t begin,
+                         std::int64_t end, int) {
+    const HeadTask task = call.task(sequence, head);
+    float* shares = call.row_sums(plan.dq_offset, 0, sequence, head / group,
+                                  head % group * task.len_q + begin, dim);
+    const std::int64_t splits = task.len_k == 0 ? 0 : call.splits_of(sequence);
+    plan.kernels->sum_dq(task, begin, end, shares, splits, call.split_stride(dim), plan.split_keys);
+  });
 }
 
 /// A rectangle of the bias gradient.
@@ -50,7 +99,7 @@ struct BiasTile {
 void sum_bias_tile(const FlashCall& call, const BiasTile& tile, float* sums, void* scratch) {
   const Problem& problem = call.problem();
   const Bias& bias = *problem.bias;
-  std::fill_n(sums, kQueryBlock * kKeyBlock, 0.0F);
+  std::fill_n(sums, kBiasQueries * kBiasKeys, 0.0F);
   const std::int64_t last_sequence = bias.per_batch ? tile.batch + 1 : problem.batch;
   const std::int64_t last_head = bias.per_head ? tile.head + 1 : problem.heads;
   for (std::int64_t sequence = tile.batch; sequence < last_sequence; ++sequence) {
@@ -71,12 +120,12 @@ void grad_bias(const FlashCall& call) {
   const bool per_query = problem.bias->per_query;
   // A bias without a row per query is summed over all queries by one item.
   const std::int64_t query_block =
-      per_query ? kQueryBlock : std::max<std::int64_t>(problem.seqlen_q, 1);
+      per_query ? kBiasQueries : std::max<std::int64_t>(problem.seqlen_q, 1);
   const std::int64_t query_blocks = (problem.seqlen_q + query_block - 1) / query_block;
   const std::int64_t owners =
       dbias.shape[0] * dbias.shape[1] * std::max<std::int64_t>(query_blocks, per_query ? 0 : 1);
   for_each_block(
-      1, owners, problem.keys(), kKeyBlock, call.flash().threads,
+      1, owners, problem.keys(), kBiasKeys, call.flash().threads,
       [&](std::int64_t) { return problem.keys(); },
       [&](std::int64_t, std::int64_t owner, std::int64_t k_begin, std::int64_t k_end, int thread) {
         const std::int64_t pair = owner % (dbias.shape[0] * dbias.shape[1]);
@@ -94,7 +143,7 @@ void grad_bias(const FlashCall& call) {
           const std::int64_t element = tile.batch * dbias.strides[0] +
                                        tile.head * dbias.strides[1] +
                                        (per_query ? q_begin + i : 0) * dbias.strides[2] + k_begin;
-          narrow(sums + i * kKeyBlock, k_end - k_begin, dbias.dtype,
+          narrow(sums + i * kBiasKeys, k_end - k_begin, dbias.dtype,
                  static_cast<std::byte*>(dbias.data) +
                      element * static_cast<std::int64_t>(size_of(dbias.dtype)));
         }
@@ -123,9 +172,9 @@ void grad_sinks(const FlashCall& call) {
 }  // namespace
 
 void backward(const FlashCall& call) {
-  over_queries(call, call.flash().kernels->row_statistics);
-  over_queries(call, call.flash().kernels->grad_q);
-  grad_kv(call);
+  row_statistics(call);
+  grad_qkv(call);
+  sum_dq(call);
   grad_bias(call);
   grad_sinks(call);
 }

@@ -2,16 +2,68 @@
 #include "cpu/schedule.h"
 
 namespace strobe::cpu {
+namespace {
+
+/// All items of the call, the longest first.
+std::span<WorkItem> forward_items(const FlashCall& call) {
+  const Problem& problem = call.problem();
+  const FlashPlan& plan = call.flash();
+  const std::span<WorkItem> room = call.items();
+  std::size_t count = 0;
+  for (std::int64_t sequence = 0; sequence < problem.batch; ++sequence) {
+    const std::int64_t rows = problem.group() * call.length_q(sequence);
+    if (rows == 0) continue;
+    const HeadTask task = call.task(sequence, 0);
+    for (std::int64_t row = 0; row < rows; row += plan.query_rows) {
+      for (std::int64_t s = 0; s < call.splits_of(sequence); ++s) {
+        WorkItem item{.sequence = static_cast<std::int32_t>(sequence),
+                      .row_begin = row,
+                      .row_end = std::min(row + plan.query_rows, rows),
+                      .key_begin = s * plan.split_keys,
+                      .key_end = std::min((s + 1) * plan.split_keys, task.len_k)};
+        item.cost = work(task, item);
+        for (std::int64_t head = 0; head < problem.kv_heads(); ++head) {
+          item.key_head = static_cast<std::int32_t>(head);
+          room[count++] = item;
+        }
+      }
+    }
+  }
+  sort_by_cost(room.first(count));
+  return room.first(count);
+}
+
+}  // namespace
 
 void forward(const FlashCall& call) {
-  const Problem& problem = call.problem();
-  for_each_block(
-      problem.batch, problem.heads, problem.seqlen_q, kQueryBlock, call.flash().threads,
-      [&](std::int64_t sequence) { return call.length_q(sequence); },
-      [&](std::int64_t sequence, std::int64_t head, std::int64_t begin, std::int64_t end,
-          int thread) {
-        call.flash().kernels->forward(call.task(sequence, head), begin, end, call.scratch(thread));
-      });
+  const FlashPlan& plan = call.flash();
+  const std::int64_t width = call.problem().value_dim() + 2;
+  const std::span<const WorkItem> items = forward_items(call);
+  const auto prepared = [&](const WorkItem& item, int thread) {
+    ForwardItem result{.heads = call.tasks(item.sequence, item.key_head, thread),
+                       .group = call.problem().group(),
+                       .row_begin = item.row_begin,
+                       .row_end = item.row_end,
+                       .key_begin = item.key_begin,
+                       .key_end = item.key_end};
+    if (plan.splits > 1) {
+      result.partial = call.row_sums(plan.partial_offset, item.key_begin / plan.split_keys,
+                                     item.sequence, item.key_head, item.row_begin, width);
+    }
+    return result;
+  };
+  const auto count = static_cast<std::int64_t>(items.size());
+  parallel_for(count, plan.threads, [&](std::int64_t i, int thread) {
+    plan.kernels->forward(prepared(items[static_cast<std::size_t>(i)], thread),
+                          call.scratch(thread));
+  });
+  if (plan.splits == 1) return;
+  parallel_for(count, plan.threads, [&](std::int64_t i, int thread) {
+    const WorkItem& item = items[static_cast<std::size_t>(i)];
+    if (item.key_begin != 0) return;
+    plan.kernels->merge(prepared(item, thread), call.splits_of(item.sequence),
+                        call.split_stride(width));
+  });
 }
 
 }  // namespace strobe::cpu

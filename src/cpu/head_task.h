@@ -47,41 +47,73 @@ struct HeadTask {
   std::uint32_t sequence = 0;
 };
 
-/// Keys that one work item of the backward pass owns, and queries of the other work items: one
-/// size for every ISA, so that schedules and workspaces do not depend on it.
-inline constexpr std::int64_t kQueryBlock = 192;
-inline constexpr std::int64_t kKeyBlock = 128;
+/// Queries of one sequence's heads that share a key head, against some of its keys. Rows count
+/// through the heads: row r is query r % len_q of heads[r / len_q].
+struct ForwardItem {
+  const HeadTask* heads = nullptr;
+  std::int64_t group = 1;
+  std::int64_t row_begin = 0, row_end = 0;
+  std::int64_t key_begin = 0, key_end = 0;
+  /// Where the keys are split among items: [row_end - row_begin][dim_v + 2], sums that are not yet
+  /// divided, then the reference they are relative to and the row sum. Null: the item has all keys.
+  float* partial = nullptr;
+};
 
-/// One instruction set's kernels. Every function works inside `scratch` (scratch_bytes long,
-/// aligned to 64) and allocates nothing.
+/// Some keys of one sequence's key head, against all queries of the heads that share it.
+struct BackwardItem {
+  const HeadTask* heads = nullptr;
+  std::int64_t group = 1;
+  std::int64_t key_begin = 0, key_end = 0;
+  /// This item's share of dq, [group * len_q][dim], not yet scaled. Rows that see none of the keys
+  /// are left alone.
+  float* dq = nullptr;
+};
+
+/// One instruction set's kernels. Every function works inside `scratch` (as long as the function
+/// for it says, aligned to 64) and allocates nothing.
 struct IsaKernels {
   const char* name;
 
-  std::size_t (*scratch_bytes)(std::int64_t dim, std::int64_t dim_v);
+  /// Queries that are computed side by side.
+  std::int64_t (*panel)(DType dtype);
 
-  /// Output and LSE of queries [begin, end), end - begin <= kQueryBlock.
-  void (*forward)(const HeadTask& task, std::int64_t begin, std::int64_t end, void* scratch);
+  /// Output and LSE, or partial sums. Scratch for items of up to `rows` rows.
+  void (*forward)(const ForwardItem& item, void* scratch);
+  std::size_t (*forward_scratch)(DType dtype, std::int64_t dim, std::int64_t dim_v,
+                                 std::int64_t rows);
+
+  /// Output and LSE of rows [item.row_begin, item.row_end) from the partial sums of `splits` items,
+  /// `stride` floats apart, the first at item.partial, which is overwritten.
+  void (*merge)(const ForwardItem& item, std::int64_t splits, std::int64_t stride);
 
   /// task.correction and task.delta of queries [begin, end): recomputed probabilities p times
   /// (1 + correction) sum to one, and delta is the row sum of p * dp.
   void (*row_statistics)(const HeadTask& task, std::int64_t begin, std::int64_t end, void* scratch);
 
-  /// dq of queries [begin, end).
-  void (*grad_q)(const HeadTask& task, std::int64_t begin, std::int64_t end, void* scratch);
+  /// dk and dv of the item's keys, summed over the heads in order, and its share of dq.
+  void (*backward)(const BackwardItem& item, void* scratch);
 
-  /// dk and dv of keys [begin, end), end - begin <= kKeyBlock, in three steps: `start` clears the
-  /// sums in `scratch`, `add` adds one query head, `finish` stores into task.dk and task.dv.
-  void (*grad_kv_start)(const HeadTask& task, std::int64_t begin, std::int64_t end, void* scratch);
-  void (*grad_kv_add)(const HeadTask& task, std::int64_t begin, std::int64_t end, void* scratch);
-  void (*grad_kv_finish)(const HeadTask& task, std::int64_t begin, std::int64_t end, void* scratch);
-
-  /// Adds this head's bias gradient for queries [q_begin, q_end) and keys [k_begin, k_end) into
-  /// `sums`, [q_end - q_begin, kKeyBlock], or [1, kKeyBlock] if the bias has one row for all.
+  /// Adds this head's bias gradient for queries [q_begin, q_end) and at most kBiasKeys keys
+  /// [k_begin, k_end) into `sums`, [q_end - q_begin, kBiasKeys], or [1, kBiasKeys] if the bias has
+  /// one row for all.
   void (*grad_bias_add)(const HeadTask& task, std::int64_t q_begin, std::int64_t q_end,
                         std::int64_t k_begin, std::int64_t k_end, float* sums, void* scratch);
+
+  /// Scratch of the three before.
+  std::size_t (*backward_scratch)(DType dtype, std::int64_t dim, std::int64_t dim_v);
+
+  /// dq of queries [begin, end) from the shares of `splits` items, `stride` floats apart, the first
+  /// at `shares`, which is overwritten; a query adds those that hold keys it may see, of which
+  /// split s has [s * split_keys, (s + 1) * split_keys).
+  void (*sum_dq)(const HeadTask& task, std::int64_t begin, std::int64_t end, float* shares,
+                 std::int64_t splits, std::int64_t stride, std::int64_t split_keys);
 
   /// Fused multiply-adds on registers; returns the floating-point operations done.
   double (*multiply_add_loop)(std::int64_t iterations);
 };
+
+/// Keys and queries of a tile of the bias gradient.
+inline constexpr std::int64_t kBiasKeys = 128;
+inline constexpr std::int64_t kBiasQueries = 192;
 
 }  // namespace strobe::cpu

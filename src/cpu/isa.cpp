@@ -4,12 +4,14 @@
 #include <cpuid.h>
 #endif
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "core/text.h"
+#include "cpu/matrix_units.h"
 #include "strobe/error.h"
 
 namespace strobe::cpu {
@@ -25,6 +27,9 @@ extern const IsaKernels kKernels;
 namespace avx512 {
 extern const IsaKernels kKernels;
 }
+namespace amx {
+extern const IsaKernels kKernels;
+}
 #elif defined(__aarch64__)
 namespace neon {
 extern const IsaKernels kKernels;
@@ -35,6 +40,14 @@ namespace {
 
 bool always() {
   return true;
+}
+
+/// Whether this machine has the matrix unit of that name.
+[[maybe_unused]] bool runs_here(std::string_view unit) {
+  const auto units = matrix_units();
+  return std::any_of(units.begin(), units.end(), [&](const MatrixUnit& known) {
+    return known.name == unit && known.runs_here();
+  });
 }
 
 #if defined(__x86_64__)
@@ -54,8 +67,11 @@ bool has_avx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && has_avx2();
 }
-constexpr std::array kIsas = {Isa{&avx512::kKernels, has_avx512}, Isa{&avx2::kKernels, has_avx2},
-                              Isa{&scalar::kKernels, always}};
+bool has_amx() {
+  return has_avx512() && runs_here("amx");
+}
+constexpr std::array kIsas = {Isa{&amx::kKernels, has_amx}, Isa{&avx512::kKernels, has_avx512},
+                              Isa{&avx2::kKernels, has_avx2}, Isa{&scalar::kKernels, always}};
 #elif defined(__aarch64__)
 constexpr std::array kIsas = {Isa{&neon::kKernels, always}, Isa{&scalar::kKernels, always}};
 #else

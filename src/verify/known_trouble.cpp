@@ -23,7 +23,9 @@ const std::vector<Trouble>& troubles() {
       {"b1 sq65 sk130 h2 d64 fp32 bwd", {.scale = 5, .distribution = kOpposed}},
       {"b1 sq65 sk130 h2 d64 bf16 causal bwd", {.scale = 5, .distribution = kOpposed}},
       // Logits below -50000 are still logits: no finite number may stand for minus infinity.
-      {"b1 sq33 sk70 h1 d64 fp32 causal bwd", {.scale = 110, .distribution = kOpposed}},
+      // (Many of them: two keys whose logits differ by less than a float can tell make an error of
+      // any size, and the baseline must have met such a pair as well.)
+      {"b1 sq133 sk170 h2 d64 fp32 causal bwd", {.scale = 110, .distribution = kOpposed}},
       {"b1 sq33 sk70 h1 d64 bf16 w16:0 bwd", {.scale = 110, .distribution = kOpposed}},
       // Short sequences in the backward pass.
       {"b2 sq1 sk1 h2 d64 fp32 bwd"},

@@ -5,6 +5,7 @@
 #include <limits>
 
 // The vector type comes first: what follows is written in terms of it.
+#define STROBE_ISA scalar
 #include "cpu/simd/scalar.h"
 
 #include "cpu/generic/math.h"

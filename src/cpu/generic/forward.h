@@ -1,146 +1,251 @@
 #pragma once
 // Flash attention, forward: queries in the lanes, keys in blocks, softmax on the way.
 
+#include <math.h>
+
+#include "cpu/generic/engine.h"
 #include "cpu/generic/logits.h"
-#include "cpu/generic/scratch.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {
 
-/// Buffers of the forward pass. "padded" means up to whole tiles.
+template <ForwardEngine Engine>
 struct ForwardBuffers {
-  ForwardBuffers(Scratch& scratch, std::int64_t dim, std::int64_t dim_v)
-      : padded_v(round_up(dim_v, kPackRows)),
-        queries(scratch.take(kQueryBlock * dim)),
-        sums(scratch.take(kQueryBlock * padded_v)),
-        row_max(scratch.take(kQueryBlock)),
-        row_sum(scratch.take(kQueryBlock)),
-        keys(scratch.take(kKeyBlock * dim)),
-        values(scratch.take(kKeyBlock * padded_v)),
-        scores(scratch.take(kKeyBlock * kPanel)),
-        extra(scratch.take(kKeyBlock * kPanel)),
-        staging(scratch.take(kPackRows * larger(larger(dim, dim_v), kKeyBlock))),
-        rows(scratch.take(kPanel * padded_v)) {}
+  static constexpr int kPanel = Engine::kPanel;
+  static constexpr std::int64_t kKeyBlock = Engine::kKeyBlock;
 
-  std::int64_t padded_v;
-  float* queries;  // [panel][dim][kPanel]
+  ForwardBuffers(Scratch& scratch, std::int64_t dim, std::int64_t dim_v, std::int64_t rows)
+      : panels((rows + kPanel - 1) / kPanel),
+        padded_v(round_up(dim_v, Engine::kColumnStep)),
+        panel_bytes(round_up(Engine::query_panel_bytes(dim), 64)),
+        panel(scratch.take<Panel<kPanel>>(panels)),
+        queries(scratch.take<char>(panels * panel_bytes)),
+        sums(scratch.take<float>(panels * kPanel * padded_v)),
+        base(scratch.take<float>(panels * kPanel)),
+        row_sum(scratch.take<float>(panels * kPanel)),
+        keys(scratch.bytes(Engine::key_rows_bytes(kKeyBlock, dim))),
+        values(scratch.bytes(Engine::key_columns_bytes(kKeyBlock, dim_v))),
+        scores(scratch.take<float>(kKeyBlock * kPanel)),
+        extra(scratch.take<float>(kKeyBlock * kPanel)),
+        probabilities(scratch.bytes(Engine::right_block_bytes(kKeyBlock))),
+        rows_out(scratch.take<float>(kPanel * padded_v)) {}
+
+  std::int64_t panels;
+  std::int64_t padded_v;  // up to whole tiles
+  std::int64_t panel_bytes;
+  Panel<kPanel>* panel;
+  char* queries;   // packed panels
   float* sums;     // [panel][padded_v][kPanel], the output before division
-  float* row_max;  // [panel][kPanel]
-  float* row_sum;
-  float* keys;    // packs, see pack_tiles
-  float* values;  // [kKeyBlock][padded_v]
-  float* scores;  // [kKeyBlock][kPanel]
-  float* extra;   // [kKeyBlock][kPanel], bias or dropout
-  float* staging;
-  float* rows;  // [kPanel][padded_v], a panel of the output turned back
+  float* base;     // [panel][kPanel], what the exponents are relative to, see advance_base
+  float* row_sum;  // [panel][kPanel]
+  void* keys;      // packed rows
+  void* values;    // packed columns
+  float* scores;   // [kKeyBlock][kPanel]
+  float* extra;    // [kKeyBlock][kPanel], bias or dropout
+  void* probabilities;
+  float* rows_out;  // [kPanel][padded_v], a panel of the output turned back
 };
 
-/// One step of the online softmax: logits become probabilities relative to the new maximum, and
-/// `keep` what the sums so far must be multiplied with.
-STROBE_INLINE void online_softmax(std::int64_t keys, float* scores, float* row_max, float* row_sum,
-                                  float* keep) {
-  Vec peak[kTileVecs];
-  for (int v = 0; v < kTileVecs; ++v) peak[v] = load(row_max + v * kWidth);
-  for (std::int64_t j = 0; j < keys; ++j) {
-    for (int v = 0; v < kTileVecs; ++v)
-      peak[v] = max(load(scores + j * kPanel + v * kWidth), peak[v]);
+/// Exponents are taken relative to a base near the largest logit so far. It is moved only where a
+/// logit lies more than this above it: e^8 leaves room enough in a float, and in most blocks the
+/// sums need no rescaling.
+constexpr float kSlack = 8.0F;
+
+/// Moves the base of every lane that needs it and rescales that lane's sums [columns][lanes].
+template <int lanes>
+inline void advance_base(std::int64_t rows, const float* scores, float scale, std::int64_t columns,
+                         float* base, float* row_sum, float* sums) {
+  constexpr int kVecs = lanes / kWidth;
+  Vec peak[kVecs];
+  for (int v = 0; v < kVecs; ++v) peak[v] = splat(-kInfinity);
+  for (std::int64_t j = 0; j < rows; ++j) {
+    for (int v = 0; v < kVecs; ++v) peak[v] = max(load(scores + j * lanes + v * kWidth), peak[v]);
   }
-  Vec sum[kTileVecs];
-  Vec base[kTileVecs];  // the maximum, or 0 where nothing was visible yet: -inf - 0 gives exp 0
-  for (int v = 0; v < kTileVecs; ++v) {
-    base[v] = select(equal(peak[v], splat(-kInfinity)), splat(0.0F), peak[v]);
-    const Vec factor = exp_difference(load(row_max + v * kWidth), base[v]);
-    store(keep + v * kWidth, factor);
-    sum[v] = splat(0.0F);
-    store(row_max + v * kWidth, peak[v]);
+  float keep[lanes];
+  bool moved = false;
+  for (int v = 0; v < kVecs; ++v) {
+    const Vec before = load(base + v * kWidth);
+    const Vec top = peak[v] * splat(scale);
+    const Mask higher = less(before + splat(kSlack), top);
+    const Vec after = select(higher, top, before);
+    store(base + v * kWidth, after);
+    store(keep + v * kWidth, select(higher, exp_difference(before, after), splat(1.0F)));
   }
-  for (std::int64_t j = 0; j < keys; ++j) {
-    for (int v = 0; v < kTileVecs; ++v) {
-      float* x = scores + j * kPanel + v * kWidth;
-      const Vec p = exp_difference(load(x), base[v]);
-      store(x, p);
-      sum[v] = sum[v] + p;
+  for (int lane = 0; lane < lanes; ++lane) moved = moved || keep[lane] != 1.0F;
+  if (!moved) return;
+  for (int v = 0; v < kVecs; ++v) {
+    const Vec factor = load(keep + v * kWidth);
+    store(row_sum + v * kWidth, load(row_sum + v * kWidth) * factor);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      float* x = sums + c * lanes + v * kWidth;
+      store(x, load(x) * factor);
     }
   }
-  for (int v = 0; v < kTileVecs; ++v) {
-    float* total = row_sum + v * kWidth;
-    store(total, fma(load(total), load(keep + v * kWidth), sum[v]));
+}
+
+/// Logits to probabilities relative to the base, handed to the engine; adds them to the row sums.
+/// `keep` [rows][lanes] is what dropout leaves of them, null without.
+template <ForwardEngine Engine, class Exp>
+STROBE_INLINE void exponentiate(std::int64_t rows, const float* scores, float scale,
+                                const float* base, const float* keep, float* row_sum,
+                                void* probabilities) {
+  constexpr int kLanes = Engine::kPanel;
+  constexpr int kRows = Engine::kBlockRows;
+  for (int v = 0; v < kLanes / kWidth; ++v) {
+    // Where nothing was visible yet the base is -inf; relative to 0, e^-inf is 0 all the same.
+    const Vec reference = load(base + v * kWidth);
+    const Exp exp(scale, select(equal(reference, splat(-kInfinity)), splat(0.0F), reference));
+    Vec sum[kRows];
+    for (auto& x : sum) x = splat(0.0F);
+    for (std::int64_t j = 0; j < rows; j += kRows) {
+      Vec p[kRows];
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const std::int64_t at = (j + r) * kLanes + v * kWidth;
+        p[r] = exp(load(scores + at));
+        sum[r] = sum[r] + p[r];
+        if (keep != nullptr) p[r] = p[r] * load(keep + at);
+      }
+      Engine::put_right(probabilities, rows, j, v, p);
+    }
+    Vec total = sum[0];
+    for (int r = 1; r < kRows; ++r) total = total + sum[r];
+    store(row_sum + v * kWidth, load(row_sum + v * kWidth) + total);
   }
 }
 
-inline void apply_dropout(const HeadTask& task, const Block& block, float* scores, float* keep) {
-  draw_dropout(task, block, keep);
-  for_each_vector(block.keys, [&](std::int64_t j, int v) {
-    float* p = scores + j * kPanel + v * kWidth;
-    store(p, load(p) * load(keep + j * kPanel + v * kWidth));
-  });
-}
-
-/// One panel against one block of keys.
-inline void forward_panel(const HeadTask& task, const Block& block, bool finite_values,
-                          std::int64_t panel, const ForwardBuffers& buffers) {
-  const Coverage covered = coverage(task, block);
+/// One panel against one block of keys, which is packed in the buffers.
+template <ForwardEngine Engine, class Exp>
+inline void forward_panel(std::int64_t p, std::int64_t key, std::int64_t keys,
+                          const ForwardBuffers<Engine>& buffers) {
+  constexpr int kPanel = Engine::kPanel;
+  const Block<kPanel> block{buffers.panel[p], key, keys};
+  const HeadTask& task = block.task();
+  const Coverage covered = coverage(task, block.panel.first, block.panel.last, key, keys);
   if (covered == Coverage::none) return;
-  multiply_scores(block.keys, task.dim, buffers.keys, buffers.queries + panel * kPanel * task.dim,
-                  task.scale, buffers.scores);
-  finish_logits(task, block, covered, buffers.scores, nullptr, buffers.extra, buffers.staging);
-  float keep[kPanel];
-  online_softmax(block.keys, buffers.scores, buffers.row_max + panel * kPanel,
-                 buffers.row_sum + panel * kPanel, keep);
-  if (task.has_dropout) apply_dropout(task, block, buffers.scores, buffers.extra);
-  accumulate_panel(finite_values, buffers.padded_v, block.keys, buffers.values, buffers.padded_v,
-                   buffers.scores, keep, buffers.sums + panel * kPanel * buffers.padded_v);
+  const std::int64_t rows = round_up(keys, Engine::kKeyStep);
+  Engine::scores(rows, task.dim, buffers.keys, buffers.queries + p * buffers.panel_bytes,
+                 buffers.scores);
+  const float scale = finish_logits(block, covered, rows, buffers.scores, nullptr, buffers.extra);
+  float* base = buffers.base + p * kPanel;
+  float* row_sum = buffers.row_sum + p * kPanel;
+  float* sums = buffers.sums + p * kPanel * buffers.padded_v;
+  advance_base<kPanel>(rows, buffers.scores, scale, buffers.padded_v, base, row_sum, sums);
+  if (task.has_dropout) draw_dropout(block, rows, buffers.extra);
+  exponentiate<Engine, Exp>(rows, buffers.scores, scale, base,
+                            task.has_dropout ? buffers.extra : nullptr, row_sum,
+                            buffers.probabilities);
+  Engine::add_panel(task.dim_v, rows, buffers.values, buffers.probabilities, sums);
 }
 
-/// Divides by the row sums and stores one panel. The sink joins the softmax here: a logit without
-/// a value. A row that sees no key stays empty, sink or not.
-inline void store_panel(const HeadTask& task, std::int64_t query, std::int64_t count,
-                        std::int64_t panel, const ForwardBuffers& buffers) {
-  transpose(buffers.sums + panel * kPanel * buffers.padded_v, kPanel, task.dim_v, kPanel,
-            buffers.rows, buffers.padded_v);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double peak = buffers.row_max[panel * kPanel + i];
-    const bool empty = peak == -kInfinity;
-    const double top = task.has_sink && task.sink > peak ? task.sink : peak;
-    const double share = empty ? 0.0 : ::exp(peak - top);  // 1 unless the sink is above the keys
-    const double sum = buffers.row_sum[panel * kPanel + i] * share +
-                       (task.has_sink ? ::exp(task.sink - top) : 0.0);
-    const float factor = empty ? 0.0F : static_cast<float>(share / sum);
-    narrow_rows(buffers.rows + i * buffers.padded_v, 0, 1, task.dim_v, factor, task.out, task.dtype,
-                query + i);
-    if (task.lse != nullptr) {
-      task.lse[query + i] = empty ? -kInfinity : static_cast<float>(top + ::log(sum));
+/// Divides one row by its sum and stores it. The sink joins the softmax here: a logit without a
+/// value. A row that sees no key stays empty, sink or not.
+inline void finish_row(const HeadTask& task, std::int64_t query, const float* row, double base,
+                       double row_sum) {
+  const bool empty = base == -kInfinity && row_sum == 0;  // not so if all it sees is NaN
+  const double top = task.has_sink && task.sink > base ? task.sink : base;
+  const double share = empty ? 0.0 : ::exp(base - top);  // 1 unless the sink is above the keys
+  const double sum = row_sum * share + (task.has_sink ? ::exp(task.sink - top) : 0.0);
+  const float factor = empty ? 0.0F : static_cast<float>(share / sum);
+  narrow_row(row, task.dim_v, factor, task.dtype, RowsFrom(task.out, task.dtype, query)(0));
+  if (task.lse != nullptr)
+    task.lse[query] = empty ? -kInfinity : static_cast<float>(top + ::log(sum));
+}
+
+template <ForwardEngine Engine>
+inline void store_panel(const ForwardItem& item, std::int64_t p,
+                        const ForwardBuffers<Engine>& buffers) {
+  constexpr int kPanel = Engine::kPanel;
+  const Panel<kPanel>& panel = buffers.panel[p];
+  const std::int64_t dim_v = panel.head[0]->dim_v;
+  transpose(buffers.sums + p * kPanel * buffers.padded_v, kPanel, dim_v, kPanel, buffers.rows_out,
+            buffers.padded_v);
+  for (std::int64_t lane = 0; lane < panel.count; ++lane) {
+    const float* row = buffers.rows_out + lane * buffers.padded_v;
+    const float base = buffers.base[p * kPanel + lane];
+    const float row_sum = buffers.row_sum[p * kPanel + lane];
+    if (item.partial == nullptr) {
+      finish_row(*panel.head[lane], panel.query[lane], row, base, row_sum);
+      continue;
     }
+    float* partial = item.partial + (p * kPanel + lane) * (dim_v + 2);
+    for (std::int64_t c = 0; c < dim_v; ++c) partial[c] = row[c];
+    partial[dim_v] = base;
+    partial[dim_v + 1] = row_sum;
   }
 }
 
-inline void forward(const HeadTask& task, std::int64_t begin, std::int64_t end, void* memory) {
+/// False, with nothing stored, if the engine cannot take what the data holds.
+template <ForwardEngine Engine, class Exp>
+inline bool forward_item(const ForwardItem& item, void* memory) {
+  constexpr int kPanel = Engine::kPanel;
+  [[maybe_unused]] const typename Engine::Setup setup;
+  const HeadTask& task = *item.heads;
+  const std::int64_t rows = item.row_end - item.row_begin;
   Scratch scratch(memory);
-  const ForwardBuffers buffers(scratch, task.dim, task.dim_v);
-  const std::int64_t panels = (end - begin + kPanel - 1) / kPanel;
-  for (std::int64_t panel = 0; panel < panels; ++panel) {
-    const std::int64_t query = begin + panel * kPanel;
-    pack_transposed(task.q, task.dtype, query, smaller(kPanel, end - query), task.dim, kPanel,
-                    buffers.queries + panel * kPanel * task.dim, buffers.staging);
+  const ForwardBuffers<Engine> buffers(scratch, task.dim, task.dim_v, rows);
+  bool finite = true;
+  Span seen{task.len_k, 0};
+  for (std::int64_t p = 0; p < buffers.panels; ++p) {
+    const std::int64_t row = p * kPanel;
+    Panel<kPanel>& panel = buffers.panel[p];
+    panel = Panel<kPanel>(item.heads, item.row_begin + row, smaller(kPanel, rows - row));
+    const Span span = visible_keys(task, panel.first, panel.last);
+    seen = {smaller(seen.begin, span.begin), larger(seen.end, span.end)};
+    finite = Engine::pack_query_panel(
+                 [&](std::int64_t lane) { return panel.row_of(&HeadTask::q, lane); }, task.dtype,
+                 panel.count, task.dim, buffers.queries + p * buffers.panel_bytes) &&
+             finite;
   }
-  fill(buffers.sums, panels * kPanel * buffers.padded_v, 0.0F);
-  fill(buffers.row_max, panels * kPanel, -kInfinity);
-  fill(buffers.row_sum, panels * kPanel, 0.0F);
+  fill(buffers.sums, buffers.panels * kPanel * buffers.padded_v, 0.0F);
+  fill(buffers.base, buffers.panels * kPanel, -kInfinity);
+  fill(buffers.row_sum, buffers.panels * kPanel, 0.0F);
 
-  const Span span = visible_keys(task, begin, end - 1);
-  for (std::int64_t key = span.begin; key < span.end; key += kKeyBlock) {
-    const std::int64_t keys = smaller(kKeyBlock, span.end - key);
-    pack_tiles(task.k, task.dtype, key, keys, task.dim, buffers.keys, buffers.staging);
-    const bool finite =
-        widen_rows(task.v, task.dtype, key, keys, task.dim_v, buffers.padded_v, buffers.values);
-    for (std::int64_t panel = 0; panel < panels; ++panel) {
-      const std::int64_t query = begin + panel * kPanel;
-      forward_panel(task, {query, smaller(kPanel, end - query), key, keys}, finite, panel, buffers);
-    }
+  // Blocks start at multiples of their size, whatever the item's first query sees: a query's result
+  // must not depend on which others are in its item.
+  const std::int64_t begin = larger(item.key_begin, seen.begin) / Engine::kKeyBlock;
+  const std::int64_t end = smaller(item.key_end, seen.end);
+  for (std::int64_t key = begin * Engine::kKeyBlock; key < end; key += Engine::kKeyBlock) {
+    const std::int64_t keys = smaller(Engine::kKeyBlock, end - key);
+    const std::int64_t padded = round_up(keys, Engine::kKeyStep);
+    finite = Engine::pack_key_rows(RowsFrom(task.k, task.dtype, key), task.dtype, keys, padded,
+                                   task.dim, buffers.keys) &&
+             finite;
+    finite = Engine::pack_key_columns(RowsFrom(task.v, task.dtype, key), task.dtype, keys, padded,
+                                      task.dim_v, buffers.values) &&
+             finite;
+    if (!finite && !Engine::kTakesAnything) return false;
+    for (std::int64_t p = 0; p < buffers.panels; ++p)
+      forward_panel<Engine, Exp>(p, key, keys, buffers);
   }
-  for (std::int64_t panel = 0; panel < panels; ++panel) {
-    const std::int64_t query = begin + panel * kPanel;
-    store_panel(task, query, smaller(kPanel, end - query), panel, buffers);
+  for (std::int64_t p = 0; p < buffers.panels; ++p) store_panel(item, p, buffers);
+  return true;
+}
+
+inline void merge(const ForwardItem& item, std::int64_t splits, std::int64_t stride) {
+  const HeadTask& task = *item.heads;
+  const std::int64_t width = task.dim_v + 2;
+  for (std::int64_t row = item.row_begin; row < item.row_end; ++row) {
+    float* first = item.partial + (row - item.row_begin) * width;
+    const auto part = [&](std::int64_t split) { return first + split * stride; };
+    float base = -kInfinity;
+    for (std::int64_t s = 0; s < splits; ++s) {
+      const float other = part(s)[task.dim_v];
+      base = other > base ? other : base;
+    }
+    float row_sum = 0;
+    for (std::int64_t s = 0; s < splits; ++s) {
+      const float* sums = part(s);
+      // Split 0 is where the sum is made, so it is always taken; a split that saw nothing is zero.
+      const float factor = sums[task.dim_v] == -kInfinity
+                               ? 0.0F
+                               : static_cast<float>(::exp(sums[task.dim_v] - base));
+      row_sum += sums[task.dim_v + 1] * factor;
+      for (std::int64_t c = 0; c < task.dim_v; ++c)
+        first[c] = s == 0 ? sums[c] * factor : first[c] + sums[c] * factor;
+    }
+    const HeadTask& head = item.heads[row / task.len_q];
+    finish_row(head, row % task.len_q, first, base, row_sum);
   }
 }
 

@@ -1,24 +1,104 @@
 #pragma once
-// Everything an instruction set offers, as one table. An isa/*.cpp includes its vector type, then
-// this.
+// Everything an instruction set offers, as one table. An isa/*.cpp names itself by STROBE_ISA, then
+// includes its vector type, says with `with_engine` how it multiplies, and includes this.
 
-#include <math.h>
+#include <cstddef>
 
-#include "cpu/generic/backward.h"
+#include "cpu/generic/engine.h"
 #include "cpu/generic/forward.h"
+#include "cpu/generic/row_gradients.h"
+#include "cpu/generic/thin_engine.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {
 
-inline std::size_t scratch_bytes(std::int64_t dim, std::int64_t dim_v) {
-  Scratch forward_scratch(nullptr);
-  const ForwardBuffers forward_buffers(forward_scratch, dim, dim_v);
-  Scratch backward_scratch(nullptr);
-  const KeyGradients key_gradients(backward_scratch, dim, dim_v);
-  const GradientBuffers gradient_buffers(backward_scratch, dim, dim_v);
-  const std::int64_t padded = round_up(larger(dim, dim_v), larger(kPackRows, kWidth));
-  backward_scratch.take((kKeyBlock + 2 * kPanel) * padded + 64);  // what grad_q and grad_kv_add add
-  return static_cast<std::size_t>(larger(forward_scratch.used(), backward_scratch.used()));
+/// Whatever the fast engines leave: data with infinities or NaN in it.
+using CarefulEngine = FmaEngine<Zeros::skip>;
+
+inline std::int64_t panel(DType dtype) {
+  std::int64_t lanes = 0;
+  with_engine(dtype, [&](auto choice) { lanes = decltype(choice)::Engine::kPanel; });
+  return lanes;
+}
+
+inline void forward(const ForwardItem& item, void* scratch) {
+  const DType dtype = item.heads->dtype;
+  bool done = false;
+  // By all rows there are, not by this item's share: how they are shared out must not matter.
+  if (item.group * item.heads->len_q <= kThinRows) {
+    with_element(dtype, [&](auto element) {
+      done = forward_item<ThinEngine<decltype(element)>, PreciseExp>(item, scratch);
+    });
+  } else {
+    with_engine(dtype, [&](auto choice) {
+      using Choice = decltype(choice);
+      done = forward_item<typename Choice::Engine, typename Choice::Exp>(item, scratch);
+    });
+  }
+  if (done) return;
+  with_engine(dtype, [&](auto choice) {
+    forward_item<CarefulEngine, typename decltype(choice)::Exp>(item, scratch);
+  });
+}
+
+template <class Buffers, class... Sizes>
+inline std::int64_t bytes_of(Sizes... sizes) {
+  Scratch scratch(nullptr);
+  const Buffers buffers(scratch, sizes...);
+  return scratch.used();
+}
+
+inline std::size_t forward_scratch(DType dtype, std::int64_t dim, std::int64_t dim_v,
+                                   std::int64_t rows) {
+  std::int64_t bytes = larger(bytes_of<ForwardBuffers<CarefulEngine>>(dim, dim_v, rows),
+                              bytes_of<ForwardBuffers<ThinEngine<Fp32>>>(dim, dim_v, kThinRows));
+  with_engine(dtype, [&](auto choice) {
+    using Engine = typename decltype(choice)::Engine;
+    bytes = larger(bytes, bytes_of<ForwardBuffers<Engine>>(dim, dim_v, rows));
+  });
+  return static_cast<std::size_t>(bytes);
+}
+
+inline void row_statistics(const HeadTask& task, std::int64_t begin, std::int64_t end,
+                           void* scratch) {
+  with_engine(task.dtype, [&](auto choice) {
+    using Choice = decltype(choice);
+    if (!row_statistics<typename Choice::Engine, typename Choice::Exp>(task, begin, end, scratch))
+      row_statistics<CarefulEngine, typename Choice::Exp>(task, begin, end, scratch);
+  });
+}
+
+inline void backward(const BackwardItem& item, void* scratch) {
+  with_engine(item.heads->dtype, [&](auto choice) {
+    using Choice = decltype(choice);
+    if (!backward_item<typename Choice::Engine, typename Choice::Exp>(item, scratch))
+      backward_item<CarefulEngine, typename Choice::Exp>(item, scratch);
+  });
+}
+
+inline void grad_bias_add(const HeadTask& task, std::int64_t q_begin, std::int64_t q_end,
+                          std::int64_t k_begin, std::int64_t k_end, float* sums, void* scratch) {
+  with_engine(task.dtype, [&](auto choice) {
+    using Choice = decltype(choice);
+    using Exp = typename Choice::Exp;
+    const std::int64_t query = grad_bias_add<typename Choice::Engine, Exp>(
+        task, q_begin, q_end, k_begin, k_end, sums, scratch);
+    const std::int64_t done = task.bias_per_query ? query - q_begin : 0;
+    if (query < q_end)
+      grad_bias_add<CarefulEngine, Exp>(task, query, q_end, k_begin, k_end, sums + done * kBiasKeys,
+                                        scratch);
+  });
+}
+
+inline std::size_t backward_scratch(DType dtype, std::int64_t dim, std::int64_t dim_v) {
+  std::int64_t bytes = larger(bytes_of<BackwardBuffers<CarefulEngine>>(dim, dim_v),
+                              bytes_of<RowBuffers<CarefulEngine>>(dim, dim_v));
+  with_engine(dtype, [&](auto choice) {
+    using Engine = typename decltype(choice)::Engine;
+    bytes = larger(bytes, bytes_of<BackwardBuffers<Engine>>(dim, dim_v));
+    bytes = larger(bytes, bytes_of<RowBuffers<Engine>>(dim, dim_v));
+  });
+  return static_cast<std::size_t>(bytes);
 }
 
 /// As many independent accumulators as a tile has, so that latency is hidden. Floating point has no
@@ -35,25 +115,30 @@ inline double multiply_add_loop(std::int64_t iterations) {
       for (int v = 0; v < kTileVecs; ++v) tile.at[r][v] = fma(tile.at[r][v], a, b);
     }
   }
-  float result[kTileRows * kPanel];
-  tile.store_to(result, kPanel);
+  constexpr int kLanes = kTileVecs * kWidth;
+  float result[kTileRows * kLanes];
+  tile.store_to(result, kLanes);
   __asm__ volatile("" : : "r"(result) : "memory");  // somebody reads it
-  return 2.0 * kTileRows * kPanel * static_cast<double>(iterations);
+  return 2.0 * kTileRows * kLanes * static_cast<double>(iterations);
 }
 
 }  // namespace
 
+#define STROBE_QUOTED(x) #x
+#define STROBE_NAME(x) STROBE_QUOTED(x)
+
 extern const IsaKernels kKernels;
 const IsaKernels kKernels = {
-    .name = kIsaName,
-    .scratch_bytes = scratch_bytes,
+    .name = STROBE_NAME(STROBE_ISA),
+    .panel = panel,
     .forward = forward,
+    .forward_scratch = forward_scratch,
+    .merge = merge,
     .row_statistics = row_statistics,
-    .grad_q = grad_q,
-    .grad_kv_start = grad_kv_start,
-    .grad_kv_add = grad_kv_add,
-    .grad_kv_finish = grad_kv_finish,
+    .backward = backward,
     .grad_bias_add = grad_bias_add,
+    .backward_scratch = backward_scratch,
+    .sum_dq = sum_dq,
     .multiply_add_loop = multiply_add_loop,
 };
 

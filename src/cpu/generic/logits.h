@@ -1,162 +1,160 @@
 #pragma once
-// From raw scores to logits: softcap, bias, ALiBi, mask, dropout, on a block of scores
-// [keys][kPanel] with the panel's queries in the lanes.
+// From raw scores to logits: scale, softcap, bias, ALiBi, mask, dropout, on a block of scores
+// [keys][lanes] with a panel's queries in the lanes.
 
-#include "cpu/generic/multiply.h"
+#include "cpu/generic/panel.h"
+#include "cpu/generic/scratch.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {
 
-/// `count` queries from `query` on (at most kPanel) against `keys` keys from `key` on.
+/// A panel of queries against `keys` keys from `key` on.
+template <int lanes>
 struct Block {
-  std::int64_t query;
-  std::int64_t count;
+  const Panel<lanes>& panel;
   std::int64_t key;
   std::int64_t keys;
+
+  const HeadTask& task() const { return *panel.head[0]; }  // what all its lanes share
+  std::int64_t size() const { return keys * lanes; }
 };
 
-enum class Coverage { none, some, all };
+/// Applies body(offset, vector index) to every vector of `rows` rows.
+template <int lanes, class Body>
+STROBE_INLINE void for_each_vector(std::int64_t rows, Body&& body) {
+  for (std::int64_t j = 0; j < rows; ++j) {
+    for (int v = 0; v < lanes / kWidth; ++v) body(j * lanes + v * kWidth, v);
+  }
+}
 
-/// Keys that queries [first, last] may see at all: the union over its rows.
-struct Span {
-  std::int64_t begin;
-  std::int64_t end;
+/// One number per lane, as vectors.
+template <int lanes>
+struct LaneValues {
+  template <class Value>
+  explicit LaneValues(Value&& value) {
+    for (int lane = 0; lane < lanes; ++lane) values[lane] = value(lane);
+  }
+  Vec operator[](int v) const { return load(values + v * kWidth); }
+
+  float values[lanes];
 };
 
-inline Span visible_keys(const HeadTask& task, std::int64_t first, std::int64_t last) {
-  const std::int64_t shift = task.len_k - task.len_q;
-  const std::int64_t begin = task.window_left < 0 ? 0 : larger(0, first + shift - task.window_left);
-  const std::int64_t end = task.window_right < 0
-                               ? task.len_k
-                               : smaller(task.len_k, last + shift + task.window_right + 1);
-  return {begin, larger(begin, end)};
-}
-
-/// Queries that may see any of the keys [first, last].
-inline Span seeing_queries(const HeadTask& task, std::int64_t first, std::int64_t last) {
-  const std::int64_t shift = task.len_k - task.len_q;
-  const std::int64_t begin =
-      task.window_right < 0 ? 0 : larger(0, first - shift - task.window_right);
-  const std::int64_t end =
-      task.window_left < 0 ? task.len_q : smaller(task.len_q, last - shift + task.window_left + 1);
-  return {begin, larger(begin, end)};
-}
-
-/// How much of the block the mask leaves.
-inline Coverage coverage(const HeadTask& task, const Block& block) {
-  const std::int64_t shift = task.len_k - task.len_q;
-  const std::int64_t first = block.query + shift;
-  const std::int64_t last = first + block.count - 1;
-  const std::int64_t last_key = block.key + block.keys - 1;
-  const bool left = task.window_left >= 0;
-  const bool right = task.window_right >= 0;
-  if ((right && block.key > last + task.window_right) ||
-      (left && last_key < first - task.window_left)) {
-    return Coverage::none;
-  }
-  const bool all_right = !right || last_key <= first + task.window_right;
-  const bool all_left = !left || block.key >= last - task.window_left;
-  return all_right && all_left ? Coverage::all : Coverage::some;
-}
-
-/// Applies body(row, vector index) to every vector of the block; rows start kPanel apart.
-template <class Body>
-STROBE_INLINE void for_each_vector(std::int64_t keys, Body&& body) {
-  for (std::int64_t j = 0; j < keys; ++j) {
-    for (int v = 0; v < kTileVecs; ++v) body(j, v);
-  }
+inline void apply_scale(std::int64_t size, float scale, float* scores) {
+  for (std::int64_t i = 0; i < size; i += kWidth)
+    store(scores + i, load(scores + i) * splat(scale));
 }
 
 /// x = c tanh(x / c); if `slope` is given it receives the derivative 1 - tanh^2.
-inline void apply_softcap(const HeadTask& task, std::int64_t keys, float* scores, float* slope) {
-  const Vec cap = splat(task.softcap);
-  const Vec inverse = splat(1.0F / task.softcap);
-  for_each_vector(keys, [&](std::int64_t j, int v) {
-    float* x = scores + j * kPanel + v * kWidth;
-    const Tanh t = tanh(load(x) * inverse);
-    store(x, t.value * cap);
-    if (slope != nullptr) store(slope + j * kPanel + v * kWidth, t.slope);
-  });
+inline void apply_softcap(float softcap, std::int64_t size, float* scores, float* slope) {
+  const Vec cap = splat(softcap);
+  const Vec inverse = splat(1.0F / softcap);
+  for (std::int64_t i = 0; i < size; i += kWidth) {
+    const Tanh t = tanh(load(scores + i) * inverse);
+    store(scores + i, t.value * cap);
+    if (slope != nullptr) store(slope + i, t.slope);
+  }
 }
 
-/// Adds the bias, turned to [keys][kPanel] in `turned`. Minus infinity hides the key even where
+/// Adds the bias, turned to [keys][lanes] in `turned`. Minus infinity hides the key even where
 /// the score is NaN.
-inline void apply_bias(const HeadTask& task, const Block& block, float* scores, float* turned,
-                       float* staging) {
-  Rows bias = task.bias;
-  const std::int64_t offset = block.key * (task.dtype == DType::fp32 ? 4 : 2);
-  bias.data = static_cast<char*>(bias.data) + offset;
-  pack_transposed(bias, task.dtype, block.query, block.count, block.keys, kPanel, turned, staging);
-  for_each_vector(block.keys, [&](std::int64_t j, int v) {
-    float* x = scores + j * kPanel + v * kWidth;
-    const Vec b = load(turned + j * kPanel + v * kWidth);
-    store(x, select(equal(b, splat(-kInfinity)), b, load(x) + b));
-  });
+template <int lanes>
+inline void apply_bias(const Block<lanes>& block, float* scores, float* turned) {
+  const DType dtype = block.task().dtype;
+  const auto row = [&](std::int64_t lane) -> const void* {
+    return static_cast<const char*>(block.panel.row_of(&HeadTask::bias, lane)) +
+           block.key * bytes_of(dtype);
+  };
+  pack_transposed(row, dtype, block.panel.count, block.keys, lanes, turned);
+  for (std::int64_t i = 0; i < block.size(); i += kWidth) {
+    const Vec b = load(turned + i);
+    store(scores + i, select(equal(b, splat(-kInfinity)), b, load(scores + i) + b));
+  }
 }
 
-/// Query positions of the lanes, counted from the block's first key so that distances are exact in
-/// float up to 2^24.
-inline Vec lane_positions(const HeadTask& task, const Block& block, int v) {
-  const std::int64_t first = block.query + task.len_k - task.len_q - block.key + v * kWidth;
-  return splat(static_cast<float>(first)) + iota();
+/// The lanes' positions among the keys, counted from the block's first key so that distances are
+/// exact in float up to 2^24.
+template <int lanes>
+inline LaneValues<lanes> positions(const Block<lanes>& block) {
+  const std::int64_t shift = block.task().len_k - block.task().len_q - block.key;
+  return LaneValues<lanes>(
+      [&](int lane) { return static_cast<float>(block.panel.query[lane] + shift); });
 }
 
-inline void apply_alibi(const HeadTask& task, const Block& block, float* scores) {
-  const Vec slope = splat(-task.alibi_slope);
-  for_each_vector(block.keys, [&](std::int64_t j, int v) {
-    float* x = scores + j * kPanel + v * kWidth;
-    const Vec distance = abs(lane_positions(task, block, v) - splat(static_cast<float>(j)));
-    store(x, load(x) + slope * distance);
-  });
+template <int lanes>
+inline void apply_alibi(const Block<lanes>& block, float* scores) {
+  const LaneValues<lanes> slope([&](int lane) { return -block.panel.head[lane]->alibi_slope; });
+  const LaneValues<lanes> position = positions(block);
+  for (std::int64_t j = 0; j < block.keys; ++j) {
+    for (int v = 0; v < lanes / kWidth; ++v) {
+      float* x = scores + j * lanes + v * kWidth;
+      store(x, load(x) + slope[v] * abs(position[v] - splat(static_cast<float>(j))));
+    }
+  }
 }
 
 /// Hides what the window does not show: sets it to minus infinity.
-inline void apply_mask(const HeadTask& task, const Block& block, float* scores) {
+template <int lanes>
+inline void apply_mask(const Block<lanes>& block, float* scores) {
+  const HeadTask& task = block.task();
   // Bounds are clamped to just outside the block, so that they stay exact in float.
-  const auto bound = [&](std::int64_t lane, std::int64_t reach) {
-    const std::int64_t position = block.query + lane + task.len_k - task.len_q - block.key + reach;
+  const auto bound = [&](int lane, std::int64_t reach) {
+    const std::int64_t position =
+        block.panel.query[lane] + task.len_k - task.len_q - block.key + reach;
     return static_cast<float>(larger(-1, smaller(block.keys, position)));
   };
-  float low[kPanel];   // first key the lane sees
-  float high[kPanel];  // last
-  for (int lane = 0; lane < kPanel; ++lane) {
-    low[lane] = task.window_left < 0 ? -1.0F : bound(lane, -task.window_left);
-    high[lane] =
-        task.window_right < 0 ? static_cast<float>(block.keys) : bound(lane, task.window_right);
-  }
-  for_each_vector(block.keys, [&](std::int64_t j, int v) {
-    float* x = scores + j * kPanel + v * kWidth;
-    const Vec key = splat(static_cast<float>(j));
-    const Vec seen = select(less(key, load(low + v * kWidth)), splat(-kInfinity), load(x));
-    store(x, select(less(load(high + v * kWidth), key), splat(-kInfinity), seen));
+  const LaneValues<lanes> low(
+      [&](int lane) { return task.window_left < 0 ? -1.0F : bound(lane, -task.window_left); });
+  const LaneValues<lanes> high([&](int lane) {
+    return task.window_right < 0 ? static_cast<float>(block.keys) : bound(lane, task.window_right);
   });
+  for (std::int64_t j = 0; j < block.keys; ++j) {
+    const Vec key = splat(static_cast<float>(j));
+    for (int v = 0; v < lanes / kWidth; ++v) {
+      float* x = scores + j * lanes + v * kWidth;
+      const Vec seen = select(less(key, low[v]), splat(-kInfinity), load(x));
+      store(x, select(less(high[v], key), splat(-kInfinity), seen));
+    }
+  }
 }
 
-/// Scores (already scaled) to logits. `slope` as in apply_softcap, `turned` [keys][kPanel].
-inline void finish_logits(const HeadTask& task, const Block& block, Coverage covered, float* scores,
-                          float* slope, float* turned, float* staging) {
-  if (task.softcap != 0) apply_softcap(task, block.keys, scores, slope);
-  if (task.bias.data != nullptr) apply_bias(task, block, scores, turned, staging);
-  if (task.has_alibi) apply_alibi(task, block, scores);
-  if (covered == Coverage::some) apply_mask(task, block, scores);
+/// Raw scores to logits, `rows` rows of which the block's keys come first and the rest is padding.
+/// Returns the scale that is still to be applied: where there is nothing else to do, whoever reads
+/// the scores multiplies. `slope` as in apply_softcap, `turned` [rows][lanes].
+template <int lanes>
+inline float finish_logits(const Block<lanes>& block, Coverage covered, std::int64_t rows,
+                           float* scores, float* slope, float* turned) {
+  const HeadTask& task = block.task();
+  fill(scores + block.size(), (rows - block.keys) * lanes, -kInfinity);
+  const bool plain = task.softcap == 0 && task.bias.data == nullptr && !task.has_alibi;
+  if (plain && covered == Coverage::all && task.scale > 0) return task.scale;
+  apply_scale(block.size(), task.scale, scores);
+  if (task.softcap != 0) {
+    apply_softcap(task.softcap, block.size(), scores, slope);
+    if (slope != nullptr) fill(slope + block.size(), (rows - block.keys) * lanes, 0.0F);
+  }
+  if (task.bias.data != nullptr) apply_bias(block, scores, turned);
+  if (task.has_alibi) apply_alibi(block, scores);
+  if (covered == Coverage::some) apply_mask(block, scores);
+  return 1.0F;
 }
 
 /// Ten rounds of Philox4x32 for the panel's queries and one group of four keys; the same function
 /// as strobe::philox, on arrays so that the compiler can use the lanes.
+template <int lanes>
 struct PhiloxPanel {
-  std::uint32_t word[4][kPanel];
+  std::uint32_t word[4][lanes];
 
-  void draw(const HeadTask& task, std::int64_t query, std::int64_t key_group) {
-    for (int i = 0; i < kPanel; ++i) {
+  void draw(const Panel<lanes>& panel, std::int64_t key_group) {
+    for (int i = 0; i < lanes; ++i) {
       word[0][i] = static_cast<std::uint32_t>(key_group);
-      word[1][i] = static_cast<std::uint32_t>(query + i);
-      word[2][i] = task.head;
-      word[3][i] = task.sequence;
+      word[1][i] = static_cast<std::uint32_t>(panel.query[i]);
+      word[2][i] = panel.head[i]->head;
+      word[3][i] = panel.head[i]->sequence;
     }
-    std::uint32_t key0 = task.seed[0];
-    std::uint32_t key1 = task.seed[1];
+    std::uint32_t key0 = panel.head[0]->seed[0];
+    std::uint32_t key1 = panel.head[0]->seed[1];
     for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9U, key1 += 0xBB67AE85U) {
-      for (int i = 0; i < kPanel; ++i) {
+      for (int i = 0; i < lanes; ++i) {
         const std::uint64_t a = 0xD2511F53ULL * word[0][i];
         const std::uint64_t b = 0xCD9E8D57ULL * word[2][i];
         word[0][i] = static_cast<std::uint32_t>(b >> 32) ^ word[1][i] ^ key0;
@@ -168,16 +166,20 @@ struct PhiloxPanel {
   }
 };
 
-/// keep[key][lane] = 0 where the element is dropped, 1 / (1 - p) where it stays.
-inline void draw_dropout(const HeadTask& task, const Block& block, float* keep) {
-  PhiloxPanel random;
+/// keep[key][lane] = 0 where the element is dropped, 1 / (1 - p) where it stays; the rows past the
+/// block's keys up to `rows` are dropped.
+template <int lanes>
+inline void draw_dropout(const Block<lanes>& block, std::int64_t rows, float* keep) {
+  const HeadTask& task = block.task();
+  fill(keep + block.size(), (rows - block.keys) * lanes, 0.0F);
+  PhiloxPanel<lanes> random;
   for (std::int64_t key = block.key / 4 * 4; key < block.key + block.keys; key += 4) {
-    random.draw(task, block.query, key / 4);
+    random.draw(block.panel, key / 4);
     for (std::int64_t w = 0; w < 4; ++w) {
       const std::int64_t j = key + w - block.key;
       if (j < 0 || j >= block.keys) continue;
-      for (int i = 0; i < kPanel; ++i) {
-        keep[j * kPanel + i] =
+      for (int i = 0; i < lanes; ++i) {
+        keep[j * lanes + i] =
             random.word[w][i] >= task.dropout_threshold ? task.dropout_scale : 0.0F;
       }
     }

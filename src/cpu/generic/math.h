@@ -1,10 +1,15 @@
 #pragma once
 // Included after a vector type of cpu/simd, in the namespace STROBE_ISA names.
 
+#include <cstdint>
+
+#define STROBE_INLINE inline __attribute__((always_inline))
+
 namespace strobe::cpu::STROBE_ISA {
 namespace {
 
 constexpr float kInfinity = __builtin_inff();
+constexpr int kWidth = Vec::kWidth;
 
 // std::min and std::max would be shared inline functions (see head_task.h).
 inline std::int64_t larger(std::int64_t a, std::int64_t b) {
@@ -37,6 +42,39 @@ inline Vec exp_difference(Vec x, Vec base) {
   p = fma(p, r * r, r) + splat(1.0F);
   return select(less(distance, splat(-87.3F)), splat(0.0F), scale_by_power(p, shifted));
 }
+
+/// 2^t within 3e-6; exactly 1 at 0, 0 below -126, NaN for NaN. For what is rounded to 16 bits
+/// after.
+inline Vec exp2_short(Vec t) {
+  const Vec magic = splat(12582912.0F);
+  const Vec shifted = t + magic;
+  const Vec r = t - (shifted - magic);
+  Vec p = splat(9.582852944731712e-3F);
+  p = fma(p, r, splat(5.590642616152763e-2F));
+  p = fma(p, r, splat(2.4024099111557007e-1F));
+  p = fma(p, r, splat(6.931241750717163e-1F));
+  p = fma(p, r, splat(1.0F));
+  return select(less(t, splat(-126.0F)), splat(0.0F), scale_by_power(p, shifted));
+}
+
+/// e^(scale * x - base): as exact as fp32 allows.
+struct PreciseExp {
+  PreciseExp(float scale_, Vec base_) : scale(splat(scale_)), base(base_) {}
+  Vec operator()(Vec x) const { return exp_difference(x * scale, base); }
+
+  Vec scale;
+  Vec base;
+};
+
+/// The same, exact enough for 16-bit types and cheaper.
+struct ShortExp {
+  ShortExp(float scale_, Vec base)
+      : scale(splat(scale_ * 1.44269504F)), shift(splat(-1.44269504F) * base) {}
+  Vec operator()(Vec x) const { return exp2_short(fma(x, scale, shift)); }
+
+  Vec scale;
+  Vec shift;
+};
 
 struct Tanh {
   Vec value;

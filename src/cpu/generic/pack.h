@@ -1,5 +1,5 @@
 #pragma once
-// Moves rows of the problem's dtype into float32 scratch and back.
+// Moves rows of the problem's dtype into float32 and back.
 
 #include "cpu/generic/math.h"
 #include "cpu/head_task.h"
@@ -7,14 +7,8 @@
 namespace strobe::cpu::STROBE_ISA {
 namespace {
 
-constexpr int kWidth = Vec::kWidth;
-constexpr int kTileRows = Vec::kTileRows;
-constexpr int kTileVecs = Vec::kTileVecs;
-constexpr int kPanel = kTileVecs * kWidth;  // queries side by side in the lanes
-constexpr int kPackRows = 8;                // keys side by side in a transposed pack
-static_assert(kQueryBlock % kPanel == 0 && kKeyBlock % kPackRows == 0);
-static_assert(kPackRows % kTileRows == 0 && kPackRows % kTransposeBlock == 0);
-static_assert(kPanel % kTransposeBlock == 0);
+constexpr int kPackRows = 8;  // rows side by side in a transposed pack
+static_assert(kPackRows % kTransposeBlock == 0);
 
 /// The element types, each with its vector load and store.
 struct Fp32 {
@@ -35,14 +29,33 @@ struct Bf16 {
 
 /// Calls body with the element type of a dtype.
 template <class Body>
-inline void with_element(DType dtype, Body&& body) {
+STROBE_INLINE void with_element(DType dtype, Body&& body) {
   if (dtype == DType::fp16) return body(Fp16{});
   if (dtype == DType::bf16) return body(Bf16{});
   body(Fp32{});
 }
 
-inline void* row_of(const Rows& rows, std::int64_t index, DType dtype) {
-  return static_cast<char*>(rows.data) + index * rows.stride * (dtype == DType::fp32 ? 4 : 2);
+inline std::int64_t bytes_of(DType dtype) {
+  return dtype == DType::fp32 ? 4 : 2;
+}
+
+/// Finds row i of a tensor, counted from some first row.
+struct RowsFrom {
+  RowsFrom(const Rows& rows, DType dtype, std::int64_t first)
+      : stride(rows.stride * bytes_of(dtype)),
+        base(static_cast<char*>(rows.data) + first * stride) {}
+  void* operator()(std::int64_t i) const { return base + i * stride; }
+
+  std::int64_t stride;
+  char* base;
+};
+
+/// The `some` elements (fewer than a vector) at the end of a row.
+template <class Element>
+inline Vec load_tail(const typename Element::Type* source, std::int64_t some) {
+  typename Element::Type tail[kWidth] = {};
+  for (std::int64_t i = 0; i < some; ++i) tail[i] = source[i];
+  return Element::load(tail);
 }
 
 /// One row to float32: `count` elements, then zeros up to `padded`. Returns a vector that is zero
@@ -58,10 +71,8 @@ inline Vec widen_row(const typename Element::Type* source, std::int64_t count, s
     check = fma(x, splat(0.0F), check);
   }
   if (i < count) {
-    typename Element::Type tail[kWidth] = {};
+    const Vec x = load_tail<Element>(source + i, count - i);
     float wide[kWidth];
-    for (std::int64_t j = i; j < count; ++j) tail[j - i] = source[j];
-    const Vec x = Element::load(tail);
     store(wide, x);
     check = fma(x, splat(0.0F), check);
     for (std::int64_t j = i; j < count; ++j) target[j] = wide[j - i];
@@ -70,23 +81,29 @@ inline Vec widen_row(const typename Element::Type* source, std::int64_t count, s
   return check;
 }
 
-/// Rows [first, first + count) as float32 [count][padded]. Returns whether every element is finite.
-inline bool widen_rows(const Rows& rows, DType dtype, std::int64_t first, std::int64_t count,
+inline bool all_zero(Vec check) {
+  float lanes[kWidth];
+  store(lanes, check);
+  bool zero = true;
+  for (int i = 0; i < kWidth; ++i) zero = zero && lanes[i] == 0.0F;
+  return zero;
+}
+
+/// `count` rows as float32 [rows][padded], zero past what there is. Returns whether every element
+/// is finite.
+template <class RowOf>
+inline bool widen_rows(RowOf row, DType dtype, std::int64_t count, std::int64_t rows,
                        std::int64_t columns, std::int64_t padded, float* target) {
   Vec check = splat(0.0F);
   with_element(dtype, [&](auto element) {
     using Element = decltype(element);
     for (std::int64_t r = 0; r < count; ++r) {
-      const auto* source =
-          static_cast<const typename Element::Type*>(row_of(rows, first + r, dtype));
-      check = check + widen_row<Element>(source, columns, padded, target + r * padded);
+      check = check + widen_row<Element>(static_cast<const typename Element::Type*>(row(r)),
+                                         columns, padded, target + r * padded);
     }
   });
-  float lanes[kWidth];
-  store(lanes, check);
-  bool finite = true;
-  for (int i = 0; i < kWidth; ++i) finite = finite && lanes[i] == 0.0F;
-  return finite;
+  for (std::int64_t i = count * padded; i < rows * padded; ++i) target[i] = 0.0F;
+  return all_zero(check);
 }
 
 /// target[c][r] = source[r][c]
@@ -107,34 +124,27 @@ inline void transpose(const float* source, std::int64_t source_stride, std::int6
   }
 }
 
-/// Rows [first, first + count) transposed to float32 [columns][lead], count <= lead, the lanes
-/// past `count` zero. `staging` holds [kPackRows][columns].
-inline void pack_transposed(const Rows& rows, DType dtype, std::int64_t first, std::int64_t count,
-                            std::int64_t columns, std::int64_t lead, float* target,
-                            float* staging) {
-  for (std::int64_t r = 0; r < count; r += kPackRows) {
-    const std::int64_t some = smaller(kPackRows, count - r);
-    const float* source = static_cast<const float*>(row_of(rows, first + r, dtype));
-    std::int64_t stride = rows.stride;
-    if (dtype != DType::fp32) {
-      widen_rows(rows, dtype, first + r, some, columns, columns, staging);
-      source = staging;
-      stride = columns;
+/// `count` rows transposed to float32 [columns][lanes], the lanes past `count` zero. Returns
+/// whether every element is finite.
+template <class RowOf>
+inline bool pack_transposed(RowOf row, DType dtype, std::int64_t count, std::int64_t columns,
+                            std::int64_t lanes, float* target) {
+  constexpr std::int64_t kSome = 64;  // columns at a time
+  alignas(64) float staging[kPackRows * kSome];
+  bool finite = true;
+  for (std::int64_t r = 0; r < lanes; r += kPackRows) {
+    const std::int64_t rows = smaller(kPackRows, lanes - r);
+    const std::int64_t given = larger(0, smaller(rows, count - r));
+    for (std::int64_t c = 0; c < columns; c += kSome) {
+      const std::int64_t some = smaller(kSome, columns - c);
+      const auto part = [&](std::int64_t i) -> const void* {
+        return static_cast<const char*>(row(r + i)) + c * bytes_of(dtype);
+      };
+      finite = widen_rows(part, dtype, given, rows, some, kSome, staging) && finite;
+      transpose(staging, kSome, rows, some, target + c * lanes + r, lanes);
     }
-    transpose(source, stride, some, columns, target + r, lead);
   }
-  for (std::int64_t c = 0; c < columns && count < lead; ++c) {
-    for (std::int64_t r = count; r < lead; ++r) target[c * lead + r] = 0.0F;
-  }
-}
-
-/// Rows [first, first + count) as transposed packs of kPackRows: [count / 8][columns][8].
-inline void pack_tiles(const Rows& rows, DType dtype, std::int64_t first, std::int64_t count,
-                       std::int64_t columns, float* target, float* staging) {
-  for (std::int64_t r = 0; r < count; r += kPackRows) {
-    pack_transposed(rows, dtype, first + r, smaller(kPackRows, count - r), columns, kPackRows,
-                    target + r * columns, staging);
-  }
+  return finite;
 }
 
 /// source [count] times `factor` to one row of the dtype.
@@ -152,16 +162,11 @@ inline void narrow_row(const float* source, std::int64_t count, float factor,
   for (std::int64_t j = i; j < count; ++j) target[j] = tail[j - i];
 }
 
-/// source [count][stride] times `factor` into rows [first, first + count).
-inline void narrow_rows(const float* source, std::int64_t stride, std::int64_t count,
-                        std::int64_t columns, float factor, const Rows& rows, DType dtype,
-                        std::int64_t first) {
+inline void narrow_row(const float* source, std::int64_t count, float factor, DType dtype,
+                       void* target) {
   with_element(dtype, [&](auto element) {
     using Element = decltype(element);
-    for (std::int64_t r = 0; r < count; ++r) {
-      narrow_row<Element>(source + r * stride, columns, factor,
-                          static_cast<typename Element::Type*>(row_of(rows, first + r, dtype)));
-    }
+    narrow_row<Element>(source, count, factor, static_cast<typename Element::Type*>(target));
   });
 }
 

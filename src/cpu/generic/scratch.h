@@ -10,10 +10,14 @@ class Scratch {
  public:
   explicit Scratch(void* memory) : base_(static_cast<char*>(memory)) {}
 
-  float* take(std::int64_t floats) {
+  void* bytes(std::int64_t count) {
     char* piece = base_ == nullptr ? nullptr : base_ + used_;
-    used_ += round_up(floats * static_cast<std::int64_t>(sizeof(float)), 64);
-    return reinterpret_cast<float*>(piece);
+    used_ += round_up(count, 64);
+    return piece;
+  }
+  template <class T>
+  T* take(std::int64_t count) {
+    return static_cast<T*>(bytes(count * static_cast<std::int64_t>(sizeof(T))));
   }
   std::int64_t used() const { return used_; }
 

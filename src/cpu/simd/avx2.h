@@ -4,10 +4,8 @@
 
 #include <cstdint>
 
-namespace strobe::cpu::avx2 {
+namespace strobe::cpu::STROBE_ISA {
 namespace {
-
-constexpr const char* kIsaName = "avx2";
 
 /// Eight floats, with FMA and F16C.
 struct Vec {
@@ -97,7 +95,6 @@ inline void store_bf16(std::uint16_t* p, Vec a) {
 }
 
 }  // namespace
-}  // namespace strobe::cpu::avx2
+}  // namespace strobe::cpu::STROBE_ISA
 
-#define STROBE_ISA avx2
 #include "cpu/simd/transpose_x86.h"

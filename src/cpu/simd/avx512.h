@@ -4,10 +4,8 @@
 
 #include <cstdint>
 
-namespace strobe::cpu::avx512 {
+namespace strobe::cpu::STROBE_ISA {
 namespace {
-
-constexpr const char* kIsaName = "avx512";
 
 /// Sixteen floats.
 struct Vec {
@@ -93,7 +91,6 @@ inline void store_bf16(std::uint16_t* p, Vec a) {
 }
 
 }  // namespace
-}  // namespace strobe::cpu::avx512
+}  // namespace strobe::cpu::STROBE_ISA
 
-#define STROBE_ISA avx512
 #include "cpu/simd/transpose_x86.h"

@@ -4,10 +4,8 @@
 
 #include <cstdint>
 
-namespace strobe::cpu::neon {
+namespace strobe::cpu::STROBE_ISA {
 namespace {
-
-constexpr const char* kIsaName = "neon";
 
 /// Four floats.
 struct Vec {
@@ -107,6 +105,4 @@ inline void transpose_block(const float* source, std::int64_t source_stride, flo
 }
 
 }  // namespace
-}  // namespace strobe::cpu::neon
-
-#define STROBE_ISA neon
+}  // namespace strobe::cpu::STROBE_ISA

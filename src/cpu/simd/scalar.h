@@ -5,10 +5,8 @@
 
 #include "core/convert.h"
 
-namespace strobe::cpu::scalar {
+namespace strobe::cpu::STROBE_ISA {
 namespace {
-
-constexpr const char* kIsaName = "scalar";
 
 /// Four floats in plain C++: runs anywhere, and shows what the other types must do.
 struct Vec {
@@ -122,6 +120,4 @@ inline void transpose_block(const float* source, std::int64_t source_stride, flo
 }
 
 }  // namespace
-}  // namespace strobe::cpu::scalar
-
-#define STROBE_ISA scalar
+}  // namespace strobe::cpu::STROBE_ISA

@@ -1,0 +1,316 @@
+#pragma once
+// Products by a unit that multiplies tiles of bf16: 16 rows of 32 elements by 16 pairs of rows of
+// 16 columns, whose elements lie in pairs. Numbers are sums of bf16 terms, see bf16_terms.h.
+//
+// All packing is of 16 x 16 words, a word being two neighbours along the sum: either as they lie in
+// a row (32 columns of 16 rows) or taken from two rows (16 columns of 32 rows). Left operands want
+// the first as it is or the second transposed, right operands the other way round.
+
+#include "cpu/engine/bf16_terms.h"
+
+namespace strobe::cpu::STROBE_ISA {
+namespace {
+
+constexpr int kTile = 16;                      // rows, and columns of a result
+constexpr int kTileDepth = 32;                 // elements along the sum
+constexpr int kTileSize = kTile * kTileDepth;  // bf16 of one tile
+
+/// Pairs of terms whose products count, the smallest first; in this order most of a pair stays in
+/// its registers for the next one.
+template <int terms>
+struct TermPairs;
+template <>
+struct TermPairs<1> {
+  static constexpr int kCount = 1;
+  static constexpr int left[] = {0};
+  static constexpr int right[] = {0};
+};
+template <>
+struct TermPairs<2> {
+  static constexpr int kCount = 4;  // all: an LSE is wanted to 1e-5 whatever the inputs' size
+  static constexpr int left[] = {1, 1, 0, 0};
+  static constexpr int right[] = {1, 0, 1, 0};
+};
+template <>
+struct TermPairs<3> {
+  static constexpr int kCount = 6;
+  static constexpr int left[] = {0, 1, 1, 2, 0, 0};
+  static constexpr int right[] = {2, 1, 0, 0, 1, 0};
+};
+
+/// The engine (see generic/engine.h) over a `Unit` that multiplies tiles, for the dtype whose
+/// elements are sums of `terms` bf16.
+template <class Unit, int terms>
+struct TileEngine {
+  using Word = std::uint16_t;
+  using Setup = typename Unit::Setup;
+
+  static constexpr int kPanel = kTileDepth;
+  static constexpr int kKeyBlock = 128;
+  static constexpr int kKeyStep = kTileDepth;
+  static constexpr int kColumnStep = kTile;
+  static constexpr int kBlockRows = 2;
+  static constexpr bool kOneBlock = false;
+  static constexpr bool kTakesAnything = false;
+  static_assert(kWidth == kTile);
+
+  static std::int64_t tiles(std::int64_t n) { return (n + kTile - 1) / kTile; }
+  static std::int64_t steps(std::int64_t n) { return (n + kTileDepth - 1) / kTileDepth; }
+  /// Every operand is an array of tiles, the terms of a tile after each other.
+  static constexpr std::int64_t kStride = terms * kTileSize;
+  static std::int64_t bytes(std::int64_t count) {
+    return count * kStride * static_cast<std::int64_t>(sizeof(Word));
+  }
+  static Word* tile(void* base, std::int64_t index) {
+    return static_cast<Word*>(base) + index * kStride;
+  }
+
+  static std::int64_t key_rows_bytes(std::int64_t keys, std::int64_t depth) {
+    return bytes(tiles(keys) * steps(depth));
+  }
+  static std::int64_t query_panel_bytes(std::int64_t depth) { return bytes(2 * steps(depth)); }
+  static std::int64_t key_columns_bytes(std::int64_t keys, std::int64_t columns) {
+    return bytes(tiles(columns) * steps(keys));
+  }
+  static std::int64_t query_rows_bytes(std::int64_t panels, std::int64_t columns) {
+    return bytes(panels * tiles(columns));
+  }
+  static std::int64_t left_block_bytes(std::int64_t keys, std::int64_t panels) {
+    return bytes(panels * tiles(keys));
+  }
+  static std::int64_t right_block_bytes(std::int64_t keys) { return bytes(2 * steps(keys)); }
+
+  /// [key tile][depth step]
+  template <class RowOf>
+  static bool pack_key_rows(RowOf row, DType, std::int64_t count, std::int64_t keys,
+                            std::int64_t depth, void* target) {
+    bool finite = true;
+    for (std::int64_t i = 0; i < tiles(keys); ++i) {
+      for (std::int64_t k = 0; k < steps(depth); ++k)
+        pack_along<false>(row, i * kTile, count, k * kTileDepth, depth,
+                          tile(target, i * steps(depth) + k), finite);
+    }
+    return finite;
+  }
+
+  /// [depth step][lane tile]
+  template <class RowOf>
+  static bool pack_query_panel(RowOf row, DType, std::int64_t count, std::int64_t depth,
+                               void* target) {
+    bool finite = true;
+    for (std::int64_t k = 0; k < steps(depth); ++k) {
+      for (std::int64_t i = 0; i < 2; ++i)
+        pack_along<true>(row, i * kTile, count, k * kTileDepth, depth, tile(target, k * 2 + i),
+                         finite);
+    }
+    return finite;
+  }
+
+  static void scores(std::int64_t keys, std::int64_t depth, const void* key_rows,
+                     const void* query_panel, float* c) {
+    const std::int64_t count = steps(depth);
+    const Operands operands{static_cast<const Word*>(key_rows),    count, 1,
+                            static_cast<const Word*>(query_panel), 1,     2};
+    for (std::int64_t i = 0; i < tiles(keys); i += 2)
+      multiply<2, 2, false>(operands.at(i, 0), count, c + i * kTile * kPanel, kPanel);
+  }
+
+  /// [column tile][key step]
+  template <class RowOf>
+  static bool pack_key_columns(RowOf row, DType, std::int64_t count, std::int64_t keys,
+                               std::int64_t columns, void* target) {
+    bool finite = true;
+    for (std::int64_t k = 0; k < steps(keys); ++k) {
+      for (std::int64_t i = 0; i < tiles(columns); i += 2)
+        pack_across<true>(row, k * kTileDepth, count, i * kTile, columns,
+                          tile(target, i * steps(keys) + k), steps(keys) * kStride, finite);
+    }
+    return finite;
+  }
+
+  /// [key step][lane tile]
+  static STROBE_INLINE void put_right(void* block, std::int64_t, std::int64_t j, int v,
+                                      const Vec (&x)[kBlockRows]) {
+    Word* target = tile(block, j / kTileDepth * 2 + v) + j % kTileDepth * kTile;
+    __m512 a = x[0].v;
+    __m512 b = x[1].v;
+#pragma GCC unroll 3
+    for (int t = 0; t < terms; ++t)
+      _mm512_store_si512(target + t * kTileSize, paired(next_term(a), next_term(b)));
+  }
+
+  static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
+                        const void* right_block, float* c) {
+    const std::int64_t count = steps(keys);
+    const Operands operands{static_cast<const Word*>(key_columns), count, 1,
+                            static_cast<const Word*>(right_block), 1,     2};
+    std::int64_t i = 0;
+    for (; i + 2 <= tiles(columns); i += 2)
+      multiply<2, 2, true>(operands.at(i, 0), count, c + i * kTile * kPanel, kPanel);
+    if (i < tiles(columns))
+      multiply<1, 2, true>(operands.at(i, 0), count, c + i * kTile * kPanel, kPanel);
+  }
+
+  /// [panel][key tile]
+  static STROBE_INLINE void put_left(void* block, std::int64_t keys, std::int64_t panel,
+                                     std::int64_t j, int v, const Vec (&x)[kBlockRows]) {
+    Word* target =
+        tile(block, panel * tiles(keys) + j / kTile) + j % kTile * kTileDepth + v * kTile;
+#pragma GCC unroll 2
+    for (int r = 0; r < kBlockRows; ++r) {
+      __m512 a = x[r].v;
+#pragma GCC unroll 3
+      for (int t = 0; t < terms; ++t) {
+        _mm256_store_si256(reinterpret_cast<__m256i*>(target + t * kTileSize + r * kTileDepth),
+                           narrowed(next_term(a)));
+      }
+    }
+  }
+
+  /// [panel][column tile]
+  template <class RowOf>
+  static bool pack_query_rows(RowOf row, DType, std::int64_t count, std::int64_t panels,
+                              std::int64_t columns, void* target) {
+    bool finite = true;
+    for (std::int64_t p = 0; p < panels; ++p) {
+      for (std::int64_t i = 0; i < tiles(columns); i += 2)
+        pack_across<false>(row, p * kPanel, count, i * kTile, columns,
+                           tile(target, p * tiles(columns) + i), kStride, finite);
+    }
+    return finite;
+  }
+
+  static void add_rows(std::int64_t keys, std::int64_t panels, std::int64_t columns,
+                       const void* left_block, const void* query_rows, float* c,
+                       std::int64_t stride) {
+    const Operands operands{static_cast<const Word*>(left_block), 1, tiles(keys),
+                            static_cast<const Word*>(query_rows), 1, tiles(columns)};
+    for (std::int64_t i = 0; i < tiles(keys); i += 2) {
+      std::int64_t j = 0;
+      for (; j + 2 <= tiles(columns); j += 2)
+        multiply<2, 2, true>(operands.at(i, j), panels, c + i * kTile * stride + j * kTile, stride);
+      if (j < tiles(columns))
+        multiply<2, 1, true>(operands.at(i, j), panels, c + i * kTile * stride + j * kTile, stride);
+    }
+  }
+
+ private:
+  /// Tiles of a left and a right operand, and how many tiles it is to the next along the result and
+  /// along the sum.
+  struct Operands {
+    const Word* left;
+    std::int64_t left_row, left_step;
+    const Word* right;
+    std::int64_t right_column, right_step;
+
+    Operands at(std::int64_t i, std::int64_t j) const {
+      Operands result = *this;
+      result.left += i * left_row * kStride;
+      result.right += j * right_column * kStride;
+      return result;
+    }
+  };
+
+  /// c, rows x columns tiles, is set to or has added the sum over `count` steps.
+  template <int rows, int columns, bool add>
+  static STROBE_INLINE void multiply(const Operands& operands, std::int64_t count, float* c,
+                                     std::int64_t stride) {
+    Unit unit;
+    unit.template begin<rows, columns, add>(c, stride);
+    const Word* left = operands.left;
+    const Word* right = operands.right;
+    for (std::int64_t k = 0; k < count; ++k) {
+      each_pair<rows, columns, 0>(unit, left, operands.left_row * kStride, right,
+                                  operands.right_column * kStride);
+      left += operands.left_step * kStride;
+      right += operands.right_step * kStride;
+    }
+    unit.template end<rows, columns>(c, stride);
+  }
+
+  template <int rows, int columns, int pair>
+  static STROBE_INLINE void each_pair(Unit& unit, const Word* left, std::int64_t left_row,
+                                      const Word* right, std::int64_t right_column) {
+    using Pairs = TermPairs<terms>;
+    constexpr int kLeft = Pairs::left[pair];
+    constexpr int kRight = Pairs::right[pair];
+    constexpr bool kNewLeft = pair == 0 || kLeft != Pairs::left[pair == 0 ? 0 : pair - 1];
+    constexpr bool kNewRight = pair == 0 || kRight != Pairs::right[pair == 0 ? 0 : pair - 1];
+    if constexpr (kNewLeft) unit.template load_left<rows>(left + kLeft * kTileSize, left_row);
+    if constexpr (kNewRight)
+      unit.template load_right<columns>(right + kRight * kTileSize, right_column);
+    unit.template multiply<rows, columns>();
+    if constexpr (pair + 1 < Pairs::kCount)
+      each_pair<rows, columns, pair + 1>(unit, left, left_row, right, right_column);
+  }
+
+  /// 16 rows from `first` on, 32 elements from `column` on, to one tile of each term.
+  template <bool turned, class RowOf>
+  static void pack_along(RowOf row, std::int64_t first, std::int64_t count, std::int64_t column,
+                         std::int64_t columns, Word* target, bool& finite) {
+    constexpr std::int64_t kBytes = terms == 3 ? 4 : 2;
+    Words words[terms];
+#pragma GCC unroll 16
+    for (int i = 0; i < kTile; ++i) {
+      RowPart<terms> part;
+      if (first + i < count) {
+        part.load(static_cast<const char*>(row(first + i)) + column * kBytes, columns - column,
+                  finite);
+      } else {
+        for (auto& term : part.term) term = _mm512_setzero_si512();
+      }
+      for (int t = 0; t < terms; ++t) words[t].row[i] = part.term[t];
+    }
+    for (int t = 0; t < terms; ++t) {
+      if (turned) words[t].transpose();
+      words[t].store(target + t * kTileSize);
+    }
+  }
+
+  /// 32 rows from `first` on, 32 elements from `column` on, to two tiles of each term, `next`
+  /// apart; the second only if there are so many columns.
+  template <bool turned, class RowOf>
+  static void pack_across(RowOf row, std::int64_t first, std::int64_t count, std::int64_t column,
+                          std::int64_t columns, Word* target, std::int64_t next, bool& finite) {
+    constexpr std::int64_t kBytes = terms == 3 ? 4 : 2;
+    const __m512i low = interleaved(0);
+    const __m512i high = interleaved(16);
+    Words words[2][terms];
+#pragma GCC unroll 16
+    for (int i = 0; i < kTile; ++i) {
+      RowPart<terms> part[2];
+      for (int r = 0; r < 2; ++r) {
+        const std::int64_t at = first + 2 * i + r;
+        if (at < count) {
+          part[r].load(static_cast<const char*>(row(at)) + column * kBytes, columns - column,
+                       finite);
+        } else {
+          for (auto& term : part[r].term) term = _mm512_setzero_si512();
+        }
+      }
+      for (int t = 0; t < terms; ++t) {
+        words[0][t].row[i] = _mm512_permutex2var_epi16(part[0].term[t], low, part[1].term[t]);
+        words[1][t].row[i] = _mm512_permutex2var_epi16(part[0].term[t], high, part[1].term[t]);
+      }
+    }
+    for (int half = 0; half < (columns - column > kTile ? 2 : 1); ++half) {
+      for (int t = 0; t < terms; ++t) {
+        if (turned) words[half][t].transpose();
+        words[half][t].store(target + half * next + t * kTileSize);
+      }
+    }
+  }
+
+  /// Indices that take elements first, first + 1, … of two rows in turn.
+  static __m512i interleaved(int first) {
+    alignas(64) std::uint16_t index[32];
+    for (int i = 0; i < 16; ++i) {
+      index[2 * i] = static_cast<std::uint16_t>(first + i);
+      index[2 * i + 1] = static_cast<std::uint16_t>(32 + first + i);
+    }
+    return _mm512_load_si512(index);
+  }
+};
+
+}  // namespace
+}  // namespace strobe::cpu::STROBE_ISA

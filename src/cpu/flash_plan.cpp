@@ -1,0 +1,108 @@
+#include <algorithm>
+
+#include "cpu/flash.h"
+
+namespace strobe::cpu {
+namespace {
+
+constexpr std::int64_t kAlignment = 64;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+std::int64_t round_up(std::int64_t n, std::int64_t step) {
+  return ceil_div(n, step) * step;
+}
+
+/// Hands out aligned pieces of the workspace.
+class Layout {
+ public:
+  std::int64_t take(std::int64_t bytes) {
+    const std::int64_t offset = used_;
+    used_ += round_up(bytes, kAlignment);
+    return offset;
+  }
+  std::int64_t used() const { return used_; }
+
+ private:
+  std::int64_t used_ = 0;
+};
+
+constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
+
+/// Where there are fewer panels of queries than this, the keys are split as well: enough for the
+/// cores of a large machine.
+constexpr std::int64_t kEnoughItems = 64;
+constexpr std::int64_t kFewestKeys = 512;  // of a split, so that merging costs little
+
+/// Keys of a split: about `wanted` splits of at least `fewest` keys.
+void split(FlashPlan& plan, std::int64_t keys, std::int64_t wanted, std::int64_t fewest) {
+  const std::int64_t splits =
+      std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(keys / fewest, 1));
+  plan.split_keys = std::max(round_up(ceil_div(keys, splits), fewest), fewest);
+  plan.splits = std::max<std::int64_t>(ceil_div(keys, plan.split_keys), 1);
+}
+
+void plan_forward(const Problem& problem, FlashPlan& plan, Layout& layout) {
+  // Rows of an item: keys are packed once for all of them, yet every thread wants a few items.
+  constexpr std::int64_t kMostRows = 512;
+  constexpr std::int64_t kItemsPerThread = 4;
+  const std::int64_t panel = plan.kernels->panel(problem.dtype);
+  const std::int64_t pairs = std::max<std::int64_t>(problem.batch * problem.kv_heads(), 1);
+  const std::int64_t rows = std::max<std::int64_t>(problem.group() * problem.seqlen_q, 1);
+  split(plan, problem.keys(), ceil_div(kEnoughItems, pairs * ceil_div(rows, panel)), kFewestKeys);
+  const std::int64_t blocks = ceil_div(kItemsPerThread * plan.threads, pairs * plan.splits);
+  plan.query_rows = round_up(std::min(ceil_div(rows, blocks), kMostRows), panel);
+
+  plan.scratch_bytes = round_up(
+      static_cast<std::int64_t>(plan.kernels->forward_scratch(
+          problem.dtype, problem.dim, problem.value_dim(), std::min(plan.query_rows, rows))),
+      kAlignment);
+  plan.max_items = problem.kv_heads() *
+                   (problem.group() * problem.total_q() / plan.query_rows + problem.batch) *
+                   plan.splits;
+  if (plan.splits > 1) {
+    plan.partial_offset = layout.take(plan.splits * problem.heads * problem.total_q() *
+                                      (problem.value_dim() + 2) * kFloat);
+  }
+}
+
+void plan_backward(const Problem& problem, FlashPlan& plan, Layout& layout) {
+  // Every split has its own share of dq, so there are only as many as keep the cores busy, and
+  // fewer where they would take too much memory.
+  constexpr std::int64_t kItems = 32;
+  constexpr std::int64_t kKeys = 256;
+  constexpr std::int64_t kMostBytes = std::int64_t{512} << 20;
+  const std::int64_t pairs = std::max<std::int64_t>(problem.batch * problem.kv_heads(), 1);
+  const std::int64_t share =
+      std::max<std::int64_t>(problem.heads * problem.total_q() * problem.dim * kFloat, 1);
+  split(plan, problem.keys(), std::min(ceil_div(kItems, pairs), kMostBytes / share), kKeys);
+  plan.scratch_bytes = round_up(static_cast<std::int64_t>(plan.kernels->backward_scratch(
+                                    problem.dtype, problem.dim, problem.value_dim())),
+                                kAlignment);
+  plan.max_items = problem.batch * problem.kv_heads() * plan.splits;
+  plan.dq_offset = layout.take(plan.splits * share);
+  plan.statistics_offset = layout.take(2 * problem.heads * problem.total_q() * kFloat);
+  if (problem.bias)
+    plan.bias_offset = layout.take(plan.threads * kBiasQueries * kBiasKeys * kFloat);
+}
+
+}  // namespace
+
+PlannedFlash plan_flash(const Problem& problem, const IsaKernels& kernels, int threads) {
+  FlashPlan plan;
+  plan.kernels = &kernels;
+  plan.threads = threads;
+  Layout layout;
+  if (problem.pass == Pass::forward)
+    plan_forward(problem, plan, layout);
+  else
+    plan_backward(problem, plan, layout);
+  plan.heads_offset =
+      layout.take(threads * problem.group() * static_cast<std::int64_t>(sizeof(HeadTask)));
+  plan.items_offset = layout.take(plan.max_items * static_cast<std::int64_t>(sizeof(WorkItem)));
+  plan.scratch_offset = layout.take(threads * plan.scratch_bytes);
+  return {plan, layout.used()};
+}
+
+}  // namespace strobe::cpu

@@ -1,0 +1,207 @@
+#pragma once
+// Products by fused multiply-adds on fp32: the one inner loop is a tile of kTileRows x kTileVecs
+// accumulators.
+
+#include "cpu/generic/pack.h"
+
+namespace strobe::cpu::STROBE_ISA {
+namespace {
+
+/// What a zero coefficient times a NaN or an infinity gives. A masked key has probability 0 and
+/// must contribute nothing whatever its value holds, so where data is not finite the zeros are
+/// skipped; where it is, plain arithmetic gives the same and is faster.
+enum class Zeros { multiply, skip };
+
+constexpr int kTileRows = Vec::kTileRows;
+constexpr int kTileVecs = Vec::kTileVecs;
+static_assert(kPackRows % kTileRows == 0);
+
+template <int vecs>
+struct Tile {
+  Vec at[kTileRows][vecs];
+
+  STROBE_INLINE void clear() {
+    for (auto& row : at) {
+      for (auto& x : row) x = splat(0.0F);
+    }
+  }
+  /// Adds to what is there. Sums over a block start from zero and are added as a whole: that
+  /// rounds at the size of a block's sum, not at that of the whole, so long sums stay exact.
+  STROBE_INLINE void add_to(float* c, std::int64_t stride) const {
+    for (int r = 0; r < kTileRows; ++r) {
+      for (int v = 0; v < vecs; ++v) {
+        float* target = c + r * stride + v * kWidth;
+        store(target, load(target) + at[r][v]);
+      }
+    }
+  }
+  STROBE_INLINE void store_to(float* c, std::int64_t stride) const {
+    for (int r = 0; r < kTileRows; ++r) {
+      for (int v = 0; v < vecs; ++v) store(c + r * stride + v * kWidth, at[r][v]);
+    }
+  }
+
+  enum class Skip { nothing, zero_rows, zero_lanes };
+
+  /// at[r][:] += sum over k of a[r][k] * b[k][:], where a[r][k] = a[r * row_stride + k * a_step]
+  /// and b[k] starts at b + k * b_step. row_stride is a constant so that the rows of `a` are
+  /// immediate offsets.
+  template <int row_stride, Skip skip>
+  STROBE_INLINE void multiply(std::int64_t count, const float* a, std::int64_t a_step,
+                              const float* b, std::int64_t b_step) {
+    for (std::int64_t k = 0; k < count; ++k, a += a_step, b += b_step) {
+      Vec lanes[vecs];
+      for (int v = 0; v < vecs; ++v) lanes[v] = load(b + v * kWidth);
+#pragma GCC unroll 8
+      for (int r = 0; r < kTileRows; ++r) {
+        if (skip == Skip::zero_rows && a[r * row_stride] == 0.0F) continue;
+        const Vec coefficient = splat(a[r * row_stride]);
+#pragma GCC unroll 3
+        for (int v = 0; v < vecs; ++v) {
+          const Vec sum = fma(coefficient, lanes[v], at[r][v]);
+          at[r][v] =
+              skip == Skip::zero_lanes ? select(equal(lanes[v], splat(0.0F)), at[r][v], sum) : sum;
+        }
+      }
+    }
+  }
+};
+
+/// The engine (see generic/engine.h) of every vector type.
+template <Zeros zeros>
+struct FmaEngine {
+  struct Setup {};
+
+  static constexpr int kPanel = kTileVecs * kWidth;
+  static constexpr int kKeyBlock = 128;
+  static constexpr int kKeyStep = kPackRows;
+  static constexpr int kColumnStep = kPackRows > kWidth ? kPackRows : kWidth;
+  static constexpr int kBlockRows = 1;
+  static constexpr bool kOneBlock = true;
+  static constexpr bool kTakesAnything = zeros == Zeros::skip;
+
+  static std::int64_t floats(std::int64_t count) { return count * 4; }
+  static std::int64_t padded(std::int64_t columns) { return round_up(columns, kColumnStep); }
+
+  static std::int64_t key_rows_bytes(std::int64_t keys, std::int64_t depth) {
+    return floats(keys * depth);
+  }
+  static std::int64_t query_panel_bytes(std::int64_t depth) { return floats(kPanel * depth); }
+  static std::int64_t key_columns_bytes(std::int64_t keys, std::int64_t columns) {
+    return floats(keys * padded(columns));
+  }
+  static std::int64_t query_rows_bytes(std::int64_t panels, std::int64_t columns) {
+    return floats(panels * kPanel * padded(columns));
+  }
+  static std::int64_t left_block_bytes(std::int64_t keys, std::int64_t panels) {
+    return floats(panels * keys * kPanel);
+  }
+  static std::int64_t right_block_bytes(std::int64_t keys) { return floats(keys * kPanel); }
+
+  /// [keys / kPackRows][depth][kPackRows]
+  template <class RowOf>
+  static bool pack_key_rows(RowOf row, DType dtype, std::int64_t count, std::int64_t keys,
+                            std::int64_t depth, void* target) {
+    bool finite = true;
+    for (std::int64_t r = 0; r < keys; r += kPackRows) {
+      const auto some = [&](std::int64_t i) { return row(r + i); };
+      finite = pack_transposed(some, dtype, larger(0, count - r), depth, kPackRows,
+                               static_cast<float*>(target) + r * depth) &&
+               finite;
+    }
+    return finite;
+  }
+
+  /// [depth][kPanel]
+  template <class RowOf>
+  static bool pack_query_panel(RowOf row, DType dtype, std::int64_t count, std::int64_t depth,
+                               void* target) {
+    return pack_transposed(row, dtype, count, depth, kPanel, static_cast<float*>(target));
+  }
+
+  static void scores(std::int64_t keys, std::int64_t depth, const void* key_rows,
+                     const void* query_panel, float* c) {
+    for (std::int64_t r = 0; r < keys; r += kTileRows) {
+      const float* a =
+          static_cast<const float*>(key_rows) + r / kPackRows * kPackRows * depth + r % kPackRows;
+      Tile<kTileVecs> tile;
+      tile.clear();
+      tile.template multiply<1, Tile<kTileVecs>::Skip::nothing>(
+          depth, a, kPackRows, static_cast<const float*>(query_panel), kPanel);
+      tile.store_to(c + r * kPanel, kPanel);
+    }
+  }
+
+  /// [keys][padded]
+  template <class RowOf>
+  static bool pack_key_columns(RowOf row, DType dtype, std::int64_t count, std::int64_t keys,
+                               std::int64_t columns, void* target) {
+    return widen_rows(row, dtype, count, keys, columns, padded(columns),
+                      static_cast<float*>(target));
+  }
+
+  static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
+                        const void* block, float* c) {
+    constexpr auto kSkip =
+        zeros == Zeros::skip ? Tile<kTileVecs>::Skip::zero_lanes : Tile<kTileVecs>::Skip::nothing;
+    for (std::int64_t column = 0; column < columns; column += kTileRows) {
+      Tile<kTileVecs> tile;
+      tile.clear();
+      tile.template multiply<1, kSkip>(keys, static_cast<const float*>(key_columns) + column,
+                                       padded(columns), static_cast<const float*>(block), kPanel);
+      tile.add_to(c + column * kPanel, kPanel);
+    }
+  }
+
+  /// [panel][keys][kPanel]
+  static float* left_panel(void* block, std::int64_t keys, std::int64_t panel) {
+    return static_cast<float*>(block) + panel * keys * kPanel;
+  }
+  static void put_left(void* block, std::int64_t keys, std::int64_t panel, std::int64_t j, int v,
+                       const Vec (&x)[kBlockRows]) {
+    store(left_panel(block, keys, panel) + j * kPanel + v * kWidth, x[0]);
+  }
+  static void put_right(void* block, std::int64_t keys, std::int64_t j, int v,
+                        const Vec (&x)[kBlockRows]) {
+    put_left(block, keys, 0, j, v, x);
+  }
+
+  /// [panels * kPanel][padded]
+  template <class RowOf>
+  static bool pack_query_rows(RowOf row, DType dtype, std::int64_t count, std::int64_t panels,
+                              std::int64_t columns, void* target) {
+    return widen_rows(row, dtype, count, panels * kPanel, columns, padded(columns),
+                      static_cast<float*>(target));
+  }
+
+  static void add_rows(std::int64_t keys, std::int64_t panels, std::int64_t columns,
+                       const void* block, const void* query_rows, float* c, std::int64_t stride) {
+    const auto* a = static_cast<const float*>(block);
+    const auto* b = static_cast<const float*>(query_rows);
+    const std::int64_t width = padded(columns);
+    std::int64_t column = 0;
+    for (; column + kPanel <= width; column += kPanel)
+      add_columns<kTileVecs>(keys, panels, a, b + column, width, c + column, stride);
+    for (; column < width; column += kWidth)
+      add_columns<1>(keys, panels, a, b + column, width, c + column, stride);
+  }
+
+  template <int vecs>
+  static void add_columns(std::int64_t keys, std::int64_t panels, const float* a, const float* b,
+                          std::int64_t b_stride, float* c, std::int64_t stride) {
+    constexpr auto kSkip =
+        zeros == Zeros::skip ? Tile<vecs>::Skip::zero_rows : Tile<vecs>::Skip::nothing;
+    for (std::int64_t r = 0; r < keys; r += kTileRows) {
+      Tile<vecs> tile;
+      tile.clear();
+      for (std::int64_t panel = 0; panel < panels; ++panel) {
+        tile.template multiply<kPanel, kSkip>(kPanel, a + (panel * keys + r) * kPanel, 1,
+                                              b + panel * kPanel * b_stride, b_stride);
+      }
+      tile.add_to(c + r * stride, stride);
+    }
+  }
+};
+
+}  // namespace
+}  // namespace strobe::cpu::STROBE_ISA

@@ -1,0 +1,174 @@
+#pragma once
+// The parts of the backward pass that go over queries alone: row statistics and the gradient of the
+// bias.
+
+#include "cpu/generic/backward.h"
+
+namespace strobe::cpu::STROBE_ISA {
+namespace {
+
+template <BackwardEngine Engine>
+struct RowBuffers {
+  RowBuffers(Scratch& scratch, std::int64_t dim, std::int64_t dim_v)
+      : panel(scratch, dim, dim_v), keys(scratch, dim, dim_v), scores(scratch) {}
+
+  PanelBuffers<Engine> panel;
+  KeyBuffers<Engine> keys;
+  ScoreBuffers<Engine> scores;
+};
+
+/// Rows that see more keys than this have their statistics from the forward pass: delta = dout .
+/// out and probabilities e^(x - lse) as they are. The LSE is rounded to float32, which puts half of
+/// its last place into every probability of the row, and `out` is rounded to the dtype. On short
+/// rows both are larger than what the unfused computation makes, so there the row sums are taken
+/// from the recomputed probabilities themselves.
+constexpr std::int64_t kShortRow = 512;
+constexpr float kLargeLse = 16.0F;  // its last place is 1e-6, which shows in fp32
+
+inline bool wants_exact(const HeadTask& task, std::int64_t query, std::int64_t count, Span span) {
+  if (span.end - span.begin <= kShortRow) return true;
+  bool large = false;
+  for (std::int64_t i = query; i < query + count; ++i) {
+    const float lse = task.lse[i];
+    large = large || lse > kLargeLse || (lse < -kLargeLse && lse != -kInfinity);
+  }
+  return large && task.dtype == DType::fp32;
+}
+
+inline void quick_statistics(const HeadTask& task, std::int64_t query) {
+  with_element(task.dtype, [&](auto element) {
+    using Element = decltype(element);
+    using Type = typename Element::Type;
+    const auto* out = static_cast<const Type*>(RowsFrom(task.out, task.dtype, query)(0));
+    const auto* dout = static_cast<const Type*>(RowsFrom(task.dout, task.dtype, query)(0));
+    Vec sum = splat(0.0F);
+    std::int64_t c = 0;
+    for (; c + kWidth <= task.dim_v; c += kWidth)
+      sum = fma(Element::load(out + c), Element::load(dout + c), sum);
+    if (c < task.dim_v)
+      sum = fma(load_tail<Element>(out + c, task.dim_v - c),
+                load_tail<Element>(dout + c, task.dim_v - c), sum);
+    float lanes[kWidth];
+    store(lanes, sum);
+    float delta = 0;
+    for (const float lane : lanes) delta += lane;
+    task.delta[query] = task.lse[query] == -kInfinity ? 0.0F : delta;
+    task.correction[query] = 0.0F;
+  });
+}
+
+/// Adds one block's sums of p and of p * dp, lane by lane.
+template <BackwardEngine Engine, class Exp>
+inline void add_statistics(std::int64_t keys, float scale, const RowBuffers<Engine>& buffers,
+                           float* sums, float* dots) {
+  constexpr int kLanes = Engine::kPanel;
+  for (int v = 0; v < kLanes / kWidth; ++v) {
+    Vec sum = splat(0.0F);
+    Vec dot = splat(0.0F);
+    const Exp exp(scale, load(buffers.panel.lse + v * kWidth));
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const std::int64_t at = j * kLanes + v * kWidth;
+      const Vec p = exp(load(buffers.scores.logits + at));
+      sum = sum + p;
+      const Vec more = fma(p, load(buffers.scores.gradients + at), dot);
+      dot = select(equal(p, splat(0.0F)), dot, more);  // hidden: not even 0 * infinity
+    }
+    store(sums + v * kWidth, load(sums + v * kWidth) + sum);
+    store(dots + v * kWidth, load(dots + v * kWidth) + dot);
+  }
+}
+
+/// From the sums of a panel to the row statistics of the task.
+inline void store_statistics(const HeadTask& task, std::int64_t query, std::int64_t count,
+                             const float* sums, const float* dots) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float lse = task.lse[query + i];
+    // One, but for the rounding of the LSE.
+    const double sum = sums[i] + (task.has_sink ? ::exp(double{task.sink} - lse) : 0.0);
+    const float correction = lse == -kInfinity ? 0.0F : static_cast<float>((1.0 - sum) / sum);
+    task.correction[query + i] = correction;
+    task.delta[query + i] = dots[i] + dots[i] * correction;
+  }
+}
+
+/// With the engine of the pass after: what cancels there must cancel to the last bit.
+template <BackwardEngine Engine, class Exp>
+inline bool exact_statistics(const HeadTask& task, std::int64_t query, std::int64_t count,
+                             Span span, const RowBuffers<Engine>& buffers) {
+  float sums[Engine::kPanel] = {};
+  float dots[Engine::kPanel] = {};
+  for (std::int64_t i = 0; i < count; ++i)
+    task.correction[query + i] = task.delta[query + i] = 0.0F;  // load() reads them
+  bool finite = buffers.panel.load(task, query, count);
+  for (std::int64_t key = span.begin; key < span.end; key += Engine::kKeyBlock) {
+    const std::int64_t keys = smaller(Engine::kKeyBlock, span.end - key);
+    const Panel<Engine::kPanel>& panel = *buffers.panel.panel;
+    const Coverage covered = coverage(task, panel.first, panel.last, key, keys);
+    if (covered == Coverage::none) continue;
+    finite = buffers.keys.load(task, key, keys) && finite;
+    if (!finite && !Engine::kTakesAnything) return false;
+    const float scale =
+        recompute({panel, key, keys}, covered, buffers.panel, buffers.keys, buffers.scores);
+    add_statistics<Engine, Exp>(keys, scale, buffers, sums, dots);
+  }
+  store_statistics(task, query, count, sums, dots);
+  return true;
+}
+
+template <BackwardEngine Engine, class Exp>
+inline bool row_statistics(const HeadTask& task, std::int64_t begin, std::int64_t end,
+                           void* memory) {
+  [[maybe_unused]] const typename Engine::Setup setup;
+  Scratch scratch(memory);
+  const RowBuffers<Engine> buffers(scratch, task.dim, task.dim_v);
+  for (std::int64_t query = begin; query < end; query += Engine::kPanel) {
+    const std::int64_t count = smaller(Engine::kPanel, end - query);
+    const Span span = visible_keys(task, query, query + count - 1);
+    if (wants_exact(task, query, count, span)) {
+      if (!exact_statistics<Engine, Exp>(task, query, count, span, buffers)) return false;
+      continue;
+    }
+    for (std::int64_t i = 0; i < count; ++i) quick_statistics(task, query + i);
+  }
+  return true;
+}
+
+/// Returns the first query that is not done: q_end, unless the engine cannot take what comes.
+template <BackwardEngine Engine, class Exp>
+inline std::int64_t grad_bias_add(const HeadTask& task, std::int64_t q_begin, std::int64_t q_end,
+                                  std::int64_t k_begin, std::int64_t k_end, float* sums,
+                                  void* memory) {
+  static_assert(kBiasKeys <= Engine::kKeyBlock);
+  constexpr int kLanes = Engine::kPanel;
+  [[maybe_unused]] const typename Engine::Setup setup;
+  Scratch scratch(memory);
+  const RowBuffers<Engine> buffers(scratch, task.dim, task.dim_v);
+  const std::int64_t keys = k_end - k_begin;
+  bool finite = buffers.keys.load(task, k_begin, keys);
+  for (std::int64_t query = q_begin; query < q_end; query += kLanes) {
+    const std::int64_t count = smaller(kLanes, q_end - query);
+    finite = buffers.panel.load(task, query, count) && finite;
+    if (!finite && !Engine::kTakesAnything) return query;
+    const Panel<kLanes>& panel = *buffers.panel.panel;
+    const Coverage covered = coverage(task, panel.first, panel.last, k_begin, keys);
+    if (covered == Coverage::none) continue;
+    const float scale =
+        recompute({panel, k_begin, keys}, covered, buffers.panel, buffers.keys, buffers.scores);
+    for (int v = 0; v < kLanes / kWidth; ++v) {
+      const Exp exp(scale, load(buffers.panel.lse + v * kWidth));
+      for (std::int64_t j = 0; j < keys; ++j) {
+        const std::int64_t at = j * kLanes + v * kWidth;
+        const Differentiated d = differentiate(task, at, v, exp, buffers.panel, buffers.scores);
+        store(buffers.scores.gradients + at, d.gradient);
+      }
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      float* row = sums + (task.bias_per_query ? (query - q_begin + i) * kBiasKeys : 0);
+      for (std::int64_t j = 0; j < keys; ++j) row[j] += buffers.scores.gradients[j * kLanes + i];
+    }
+  }
+  return q_end;
+}
+
+}  // namespace
+}  // namespace strobe::cpu::STROBE_ISA
