@@ -1,0 +1,248 @@
+#pragma once
+// The inner loops of fp32 products on NEON: FMLA by element, in assembly for the reason given in
+// bfmmla_tiles.h, with the loads ahead of their use and none behind the end.
+//
+// Included after a vector type of cpu/simd, in the namespace STROBE_ISA names.
+
+#include <cstdint>
+
+#include "cpu/engine/neon_tile.h"
+
+// One instruction or macro a line:
+// clang-format off
+#define STROBE_FMLA(c, b, a, lane) "fmla v" #c ".4s, v" #b ".4s, v" #a ".s[" #lane "]\n"
+
+// 8 x 12. Accumulators: v8 + 3 row + vector. The rows' elements are in v0 and v1; the columns are
+// in v2 to v4 in even steps and v5 to v7 in odd ones, loaded one step ahead.
+#define STROBE_ROW(a, lane, b0, b1, b2, c0, c1, c2) \
+  STROBE_FMLA(c0, b0, a, lane) STROBE_FMLA(c1, b1, a, lane) STROBE_FMLA(c2, b2, a, lane)
+#define STROBE_STEP_8X12(b0, b1, b2, next_b, next_a0, next_a1)  \
+  next_b                                                        \
+  STROBE_ROW(0, 0, b0, b1, b2, 8, 9, 10)                        \
+  STROBE_ROW(0, 1, b0, b1, b2, 11, 12, 13)                      \
+  STROBE_ROW(0, 2, b0, b1, b2, 14, 15, 16)                      \
+  STROBE_ROW(0, 3, b0, b1, b2, 17, 18, 19)                      \
+  next_a0                                                       \
+  STROBE_ROW(1, 0, b0, b1, b2, 20, 21, 22)                      \
+  STROBE_ROW(1, 1, b0, b1, b2, 23, 24, 25)                      \
+  STROBE_ROW(1, 2, b0, b1, b2, 26, 27, 28)                      \
+  STROBE_ROW(1, 3, b0, b1, b2, 29, 30, 31)                      \
+  next_a1
+
+#define STROBE_LOAD_A0(from) "ldr q0, [%[" #from "]]\n"
+#define STROBE_LOAD_A1(from) "ldr q1, [%[" #from "], #16]\n"
+#define STROBE_LOAD_EVEN_B(from)   \
+  "ldp q2, q3, [%[" #from "]]\n"   \
+  "ldr q4, [%[" #from "], #32]\n"
+#define STROBE_LOAD_ODD_B(from)        \
+  "ldp q5, q6, [%[" #from "], #48]\n"  \
+  "ldr q7, [%[" #from "], #80]\n"
+
+// One row of c, and on to the next.
+#define STROBE_REPLACE_ROW(a, b, d)  \
+  "stp q" #a ", q" #b ", [%[c]]\n"   \
+  "str q" #d ", [%[c], #32]\n"       \
+  "add %[c], %[c], %[c_stride]\n"
+#define STROBE_ADD_ROW(x, y, z, a, b, d)       \
+  "ldp q" #x ", q" #y ", [%[c]]\n"             \
+  "ldr q" #z ", [%[c], #32]\n"                 \
+  "fadd v" #a ".4s, v" #a ".4s, v" #x ".4s\n"  \
+  "fadd v" #b ".4s, v" #b ".4s, v" #y ".4s\n"  \
+  "fadd v" #d ".4s, v" #d ".4s, v" #z ".4s\n"  \
+  STROBE_REPLACE_ROW(a, b, d)
+#define STROBE_REPLACE_8X12       \
+  STROBE_REPLACE_ROW(8, 9, 10)    \
+  STROBE_REPLACE_ROW(11, 12, 13)  \
+  STROBE_REPLACE_ROW(14, 15, 16)  \
+  STROBE_REPLACE_ROW(17, 18, 19)  \
+  STROBE_REPLACE_ROW(20, 21, 22)  \
+  STROBE_REPLACE_ROW(23, 24, 25)  \
+  STROBE_REPLACE_ROW(26, 27, 28)  \
+  STROBE_REPLACE_ROW(29, 30, 31)
+#define STROBE_ADD_8X12                \
+  STROBE_ADD_ROW(0, 1, 2, 8, 9, 10)    \
+  STROBE_ADD_ROW(3, 4, 5, 11, 12, 13)  \
+  STROBE_ADD_ROW(0, 1, 2, 14, 15, 16)  \
+  STROBE_ADD_ROW(3, 4, 5, 17, 18, 19)  \
+  STROBE_ADD_ROW(0, 1, 2, 20, 21, 22)  \
+  STROBE_ADD_ROW(3, 4, 5, 23, 24, 25)  \
+  STROBE_ADD_ROW(0, 1, 2, 26, 27, 28)  \
+  STROBE_ADD_ROW(3, 4, 5, 29, 30, 31)
+
+// An odd count does its first step alone. In the last pair of steps the loads ahead read that
+// pair's first step again.
+#define STROBE_TILE_8X12(LEAVE)                                                              \
+  __asm__ volatile(                                                                          \
+    STROBE_NEON_ZERO4(8, 9, 10, 11)                                                          \
+    STROBE_NEON_ZERO4(12, 13, 14, 15)                                                        \
+    STROBE_NEON_ZERO4(16, 17, 18, 19)                                                        \
+    STROBE_NEON_ZERO4(20, 21, 22, 23)                                                        \
+    STROBE_NEON_ZERO4(24, 25, 26, 27)                                                        \
+    STROBE_NEON_ZERO4(28, 29, 30, 31)                                                        \
+    STROBE_LOAD_A0(a)                                                                        \
+    STROBE_LOAD_A1(a)                                                                        \
+    STROBE_LOAD_EVEN_B(b)                                                                    \
+    "tbz %[count], #0, 1f\n"                                                                 \
+    STROBE_STEP_8X12(2, 3, 4, , , )                                                          \
+    "subs %[count], %[count], #1\n"                                                          \
+    "b.eq 2f\n"                                                                              \
+    "add %[a], %[a], %[a_stride]\n"                                                          \
+    "add %[b], %[b], #48\n"                                                                  \
+    STROBE_LOAD_A0(a)                                                                        \
+    STROBE_LOAD_A1(a)                                                                        \
+    STROBE_LOAD_EVEN_B(b)                                                                    \
+    "1:\n"                                                                                   \
+    "subs %[count], %[count], #2\n"                                                          \
+    "add %[odd_a], %[a], %[a_stride]\n"                                                      \
+    "add %[next_a], %[odd_a], %[a_stride]\n"                                                 \
+    "add %[next_b], %[b], #96\n"                                                             \
+    "csel %[next_a], %[next_a], %[a], ne\n"                                                  \
+    "csel %[next_b], %[next_b], %[b], ne\n"                                                  \
+    STROBE_STEP_8X12(2, 3, 4, STROBE_LOAD_ODD_B(b),                                          \
+                     STROBE_LOAD_A0(odd_a), STROBE_LOAD_A1(odd_a))                           \
+    STROBE_STEP_8X12(5, 6, 7, STROBE_LOAD_EVEN_B(next_b),                                    \
+                     STROBE_LOAD_A0(next_a), STROBE_LOAD_A1(next_a))                         \
+    "mov %[a], %[next_a]\n"                                                                  \
+    "mov %[b], %[next_b]\n"                                                                  \
+    "b.ne 1b\n"                                                                              \
+    "2:\n"                                                                                   \
+    LEAVE                                                                                    \
+    : [count] "+&r"(count), [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [odd_a] "=&r"(odd_a),  \
+      [next_a] "=&r"(next_a), [next_b] "=&r"(next_b)                                         \
+    : [a_stride] "r"(a_bytes), [c_stride] "r"(c_bytes)                                       \
+    : "cc", "memory", STROBE_NEON_REGISTERS)
+
+// 8 x 8 of rows that lie along the summed index: a register has four steps of one row, so there are
+// eight of them, v8 to v15. The columns of four steps are in v0 to v7, the accumulators in v16 +
+// 2 row + vector: 16 of them, which at the latency of FMLA is just enough, and 8 divides the head
+// dimensions where 12 does not.
+#define STROBE_TWO(row, lane, b0, b1, c0, c1) \
+  STROBE_FMLA(c0, b0, row, lane) STROBE_FMLA(c1, b1, row, lane)
+#define STROBE_LANE(lane, b0, b1, n0, n1, n2, n3, n4, n5, n6, n7)  \
+  STROBE_TWO(8, lane, b0, b1, 16, 17) n0                           \
+  STROBE_TWO(9, lane, b0, b1, 18, 19) n1                           \
+  STROBE_TWO(10, lane, b0, b1, 20, 21) n2                          \
+  STROBE_TWO(11, lane, b0, b1, 22, 23) n3                          \
+  STROBE_TWO(12, lane, b0, b1, 24, 25) n4                          \
+  STROBE_TWO(13, lane, b0, b1, 26, 27) n5                          \
+  STROBE_TWO(14, lane, b0, b1, 28, 29) n6                          \
+  STROBE_TWO(15, lane, b0, b1, 30, 31) n7
+#define STROBE_LOAD_B(r, s) "ld1 {v" #r ".4s, v" #s ".4s}, [%[b]], %[b_stride]\n"
+#define STROBE_LOAD_ROW(r, from, row, offset) \
+  "ldr q" #r ", [%[" #from "], #48 * " #row " + " #offset "]\n"
+// Four steps; after them come the elements at `offset` of the rows at `from`.
+#define STROBE_FOUR_STEPS(wrap, from, offset)                                                     \
+  STROBE_LANE(0, 0, 1, , , , , , , , )                                                            \
+  wrap                                                                                            \
+  STROBE_LOAD_B(0, 1)                                                                             \
+  STROBE_LANE(1, 2, 3, , , , , , , , )                                                            \
+  STROBE_LOAD_B(2, 3)                                                                             \
+  STROBE_LANE(2, 4, 5, , , , , , , , )                                                            \
+  STROBE_LOAD_B(4, 5)                                                                             \
+  STROBE_LANE(3, 6, 7, STROBE_LOAD_ROW(8, from, 0, offset), STROBE_LOAD_ROW(9, from, 1, offset),  \
+              STROBE_LOAD_ROW(10, from, 2, offset), STROBE_LOAD_ROW(11, from, 3, offset),         \
+              STROBE_LOAD_ROW(12, from, 4, offset), STROBE_LOAD_ROW(13, from, 5, offset),         \
+              STROBE_LOAD_ROW(14, from, 6, offset), STROBE_LOAD_ROW(15, from, 7, offset))         \
+  STROBE_LOAD_B(6, 7)
+#define STROBE_ADD_ROW_8(x, y, a, b)           \
+  "ldp q" #x ", q" #y ", [%[c]]\n"             \
+  "fadd v" #a ".4s, v" #a ".4s, v" #x ".4s\n"  \
+  "fadd v" #b ".4s, v" #b ".4s, v" #y ".4s\n"  \
+  "stp q" #a ", q" #b ", [%[c]]\n"             \
+  "add %[c], %[c], %[c_stride]\n"
+#define STROBE_TILE_8X8                                                                          \
+  __asm__ volatile(                                                                              \
+    STROBE_NEON_ZERO4(16, 17, 18, 19)                                                            \
+    STROBE_NEON_ZERO4(20, 21, 22, 23)                                                            \
+    STROBE_NEON_ZERO4(24, 25, 26, 27)                                                            \
+    STROBE_NEON_ZERO4(28, 29, 30, 31)                                                            \
+    "mov %[first_b], %[b]\n"                                                                     \
+    STROBE_LOAD_B(0, 1)                                                                          \
+    STROBE_LOAD_B(2, 3)                                                                          \
+    STROBE_LOAD_B(4, 5)                                                                          \
+    STROBE_LOAD_B(6, 7)                                                                          \
+    STROBE_LOAD_ROW(8, a, 0, 0)                                                                  \
+    STROBE_LOAD_ROW(9, a, 1, 0)                                                                  \
+    STROBE_LOAD_ROW(10, a, 2, 0)                                                                 \
+    STROBE_LOAD_ROW(11, a, 3, 0)                                                                 \
+    STROBE_LOAD_ROW(12, a, 4, 0)                                                                 \
+    STROBE_LOAD_ROW(13, a, 5, 0)                                                                 \
+    STROBE_LOAD_ROW(14, a, 6, 0)                                                                 \
+    STROBE_LOAD_ROW(15, a, 7, 0)                                                                 \
+    "1:\n"                                                                                       \
+    "add %[next_a], %[a], %[panel]\n"                                                            \
+    "subs %[panels], %[panels], #1\n"                                                            \
+    "csel %[next_a], %[next_a], %[a], ne\n"                                                      \
+    STROBE_FOUR_STEPS(, a, 16)                                                                   \
+    STROBE_FOUR_STEPS(, a, 32)                                                                   \
+    STROBE_FOUR_STEPS("csel %[b], %[b], %[first_b], ne\n", next_a, 0)                            \
+    "mov %[a], %[next_a]\n"                                                                      \
+    "b.ne 1b\n"                                                                                  \
+    STROBE_ADD_ROW_8(0, 1, 16, 17)                                                               \
+    STROBE_ADD_ROW_8(2, 3, 18, 19)                                                               \
+    STROBE_ADD_ROW_8(4, 5, 20, 21)                                                               \
+    STROBE_ADD_ROW_8(6, 7, 22, 23)                                                               \
+    STROBE_ADD_ROW_8(0, 1, 24, 25)                                                               \
+    STROBE_ADD_ROW_8(2, 3, 26, 27)                                                               \
+    STROBE_ADD_ROW_8(4, 5, 28, 29)                                                               \
+    STROBE_ADD_ROW_8(6, 7, 30, 31)                                                               \
+    : [panels] "+&r"(panels), [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [next_a] "=&r"(next_a),  \
+      [first_b] "=&r"(first_b)                                                                   \
+    : [panel] "r"(panel_bytes), [b_stride] "r"(b_bytes), [c_stride] "r"(c_bytes)                 \
+    : "cc", "memory", STROBE_NEON_REGISTERS)
+// clang-format on
+
+namespace strobe::cpu::STROBE_ISA {
+namespace {
+
+/// c[8][12] of the sum over k of a[k][8] * b[k][12]: rows of `a` a_stride apart, of b 12 apart, of
+/// c c_stride. count >= 1. Scores and sums of values both have this form.
+template <Into into>
+inline void fma_tile_8x12(std::int64_t count, const float* a, std::int64_t a_stride, const float* b,
+                          float* c, std::int64_t c_stride) {
+  const std::int64_t a_bytes = a_stride * 4;
+  const std::int64_t c_bytes = c_stride * 4;
+  const float* odd_a;
+  const float* next_a;
+  const float* next_b;
+  if constexpr (into == Into::replace) {
+    STROBE_TILE_8X12(STROBE_REPLACE_8X12);
+  } else {
+    STROBE_TILE_8X12(STROBE_ADD_8X12);
+  }
+}
+
+/// c[8][8] += sum over panels of 12 steps: a[panel][8 rows][12], the panels panel_stride apart, and
+/// b[panel * 12 + k][8], rows b_stride apart, c's c_stride. panels >= 1.
+inline void fma_tile_8x8(std::int64_t panels, const float* a, std::int64_t panel_stride,
+                         const float* b, std::int64_t b_stride, float* c, std::int64_t c_stride) {
+  const std::int64_t panel_bytes = panel_stride * 4;
+  const std::int64_t b_bytes = b_stride * 4;
+  const std::int64_t c_bytes = c_stride * 4;
+  const float* next_a;
+  const float* first_b;
+  STROBE_TILE_8X8;
+}
+
+}  // namespace
+}  // namespace strobe::cpu::STROBE_ISA
+
+#undef STROBE_FMLA
+#undef STROBE_ROW
+#undef STROBE_STEP_8X12
+#undef STROBE_LOAD_A0
+#undef STROBE_LOAD_A1
+#undef STROBE_LOAD_EVEN_B
+#undef STROBE_LOAD_ODD_B
+#undef STROBE_REPLACE_ROW
+#undef STROBE_ADD_ROW
+#undef STROBE_REPLACE_8X12
+#undef STROBE_ADD_8X12
+#undef STROBE_TILE_8X12
+#undef STROBE_TWO
+#undef STROBE_LANE
+#undef STROBE_LOAD_B
+#undef STROBE_LOAD_ROW
+#undef STROBE_FOUR_STEPS
+#undef STROBE_ADD_ROW_8
+#undef STROBE_TILE_8X8

@@ -1,0 +1,97 @@
+// The fp32 tiles of NEON against plain loops, with memory behind the operands that may not be
+// touched.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+// The vector type comes first: what follows is written in terms of it.
+#include "cpu/simd/neon.h"
+
+#include "cpu/engine/neon_fma.h"
+#include "support/fenced.h"
+
+namespace strobe::cpu::neon {
+namespace {
+
+using test::draw;
+using test::Fenced;
+
+class Floats {
+ public:
+  Floats(std::int64_t count, unsigned seed) : memory_(count * 4) {
+    std::mt19937 random(seed);
+    for (std::int64_t i = 0; i < count; ++i) memory_.floats()[i] = draw(random);
+  }
+  const float* data() const { return memory_.floats(); }
+  double operator[](std::int64_t i) const { return memory_.floats()[i]; }
+
+ private:
+  Fenced memory_;
+};
+
+template <Into into>
+void check_8x12(std::int64_t count, std::int64_t a_stride, const Floats& a, const Floats& b) {
+  constexpr std::int64_t kStride = 13;
+  Fenced c(8 * kStride * 4);
+  if (into == Into::add) {
+    for (std::int64_t i = 0; i < 8 * kStride; ++i)
+      if (i % kStride < 12) c.floats()[i] = 1.0F;
+  }
+  fma_tile_8x12<into>(count, a.data(), a_stride, b.data(), c.floats(), kStride);
+  for (std::int64_t r = 0; r < 8; ++r) {
+    EXPECT_TRUE(std::isnan(c.floats()[r * kStride + 12]));
+    for (std::int64_t i = 0; i < 12; ++i) {
+      double sum = into == Into::add ? 1 : 0;
+      double size = 1;
+      for (std::int64_t k = 0; k < count; ++k) {
+        const double product = a[k * a_stride + r] * b[k * 12 + i];
+        sum += product;
+        size += std::fabs(product);
+      }
+      ASSERT_NEAR(c.floats()[r * kStride + i], sum, size * 0x1p-21) << count << " steps, row " << r;
+    }
+  }
+}
+
+TEST(NeonTile, Of8x12) {
+  for (const std::int64_t count : {1, 2, 3, 4, 7, 59, 64, 128}) {
+    for (const std::int64_t a_stride : {8, 11, 64}) {
+      const Floats a((count - 1) * a_stride + 8, 1);
+      const Floats b(count * 12, 2);
+      check_8x12<Into::replace>(count, a_stride, a, b);
+      check_8x12<Into::add>(count, a_stride, a, b);
+    }
+  }
+}
+
+TEST(NeonTile, Of8x8) {
+  constexpr std::int64_t kStride = 9;
+  for (const std::int64_t panels : {1, 2, 3, 16}) {
+    for (const std::int64_t b_stride : {8, 13, 64}) {
+      const std::int64_t panel_stride = 8 * 12 + 36;
+      const Floats a((panels - 1) * panel_stride + 96, 1);
+      const Floats b((panels * 12 - 1) * b_stride + 8, 2);
+      Fenced c(8 * kStride * 4);
+      for (std::int64_t i = 0; i < 8 * kStride; ++i)
+        if (i % kStride < 8) c.floats()[i] = 1.0F;
+      fma_tile_8x8(panels, a.data(), panel_stride, b.data(), b_stride, c.floats(), kStride);
+      for (std::int64_t r = 0; r < 8; ++r) {
+        EXPECT_TRUE(std::isnan(c.floats()[r * kStride + 8]));
+        for (std::int64_t i = 0; i < 8; ++i) {
+          double sum = 1;
+          double size = 1;
+          for (std::int64_t k = 0; k < panels * 12; ++k) {
+            const double product = a[k / 12 * panel_stride + r * 12 + k % 12] * b[k * b_stride + i];
+            sum += product;
+            size += std::fabs(product);
+          }
+          ASSERT_NEAR(c.floats()[r * kStride + i], sum, size * 0x1p-21)
+              << panels << " panels, row " << r;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strobe::cpu::neon
