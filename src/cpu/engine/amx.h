@@ -32,10 +32,10 @@ class TileRegisters {
 struct AmxUnit {
   using Setup = TileRegisters;
 
-  template <int rows, int columns, bool add>
-  STROBE_INLINE void begin(const float* c, std::int64_t stride) {
+  template <int rows, int columns>
+  STROBE_INLINE void begin(bool add, const float* c, std::int64_t stride) {
     const std::int64_t bytes = stride * 4;
-    if constexpr (add) {
+    if (add) {
       _tile_loadd(0, c, bytes);
       if constexpr (columns == 2) _tile_loadd(1, c + 16, bytes);
       if constexpr (rows == 2) _tile_loadd(2, c + 16 * stride, bytes);

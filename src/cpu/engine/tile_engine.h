@@ -6,37 +6,10 @@
 // a row (32 columns of 16 rows) or taken from two rows (16 columns of 32 rows). Left operands want
 // the first as it is or the second transposed, right operands the other way round.
 
-#include "cpu/engine/bf16_terms.h"
+#include "cpu/engine/tile_background.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {
-
-constexpr int kTile = 16;                      // rows, and columns of a result
-constexpr int kTileDepth = 32;                 // elements along the sum
-constexpr int kTileSize = kTile * kTileDepth;  // bf16 of one tile
-
-/// Pairs of terms whose products count, the smallest first; in this order most of a pair stays in
-/// its registers for the next one.
-template <int terms>
-struct TermPairs;
-template <>
-struct TermPairs<1> {
-  static constexpr int kCount = 1;
-  static constexpr int left[] = {0};
-  static constexpr int right[] = {0};
-};
-template <>
-struct TermPairs<2> {
-  static constexpr int kCount = 4;  // all: an LSE is wanted to 1e-5 whatever the inputs' size
-  static constexpr int left[] = {1, 1, 0, 0};
-  static constexpr int right[] = {1, 0, 1, 0};
-};
-template <>
-struct TermPairs<3> {
-  static constexpr int kCount = 6;
-  static constexpr int left[] = {0, 1, 1, 2, 0, 0};
-  static constexpr int right[] = {2, 1, 0, 0, 1, 0};
-};
 
 /// The engine (see generic/engine.h) over a `Unit` that multiplies tiles, for the dtype whose
 /// elements are sums of `terms` bf16.
@@ -46,7 +19,8 @@ struct TileEngine {
   using Setup = typename Unit::Setup;
 
   static constexpr int kPanel = kTileDepth;
-  static constexpr int kKeyBlock = 128;
+  static constexpr int kKeyBlock = 256;
+  static constexpr int kGradientKeys = 128;
   static constexpr int kKeyStep = kTileDepth;
   static constexpr int kColumnStep = kTile;
   static constexpr int kBlockRows = 2;
@@ -108,11 +82,7 @@ struct TileEngine {
 
   static void scores(std::int64_t keys, std::int64_t depth, const void* key_rows,
                      const void* query_panel, float* c) {
-    const std::int64_t count = steps(depth);
-    const Operands operands{static_cast<const Word*>(key_rows),    count, 1,
-                            static_cast<const Word*>(query_panel), 1,     2};
-    for (std::int64_t i = 0; i < tiles(keys); i += 2)
-      multiply<2, 2, false>(operands.at(i, 0), count, c + i * kTile * kPanel, kPanel);
+    run(scores_product(keys, depth, key_rows, query_panel, c));
   }
 
   /// [column tile][key step]
@@ -141,14 +111,7 @@ struct TileEngine {
 
   static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
                         const void* right_block, float* c) {
-    const std::int64_t count = steps(keys);
-    const Operands operands{static_cast<const Word*>(key_columns), count, 1,
-                            static_cast<const Word*>(right_block), 1,     2};
-    std::int64_t i = 0;
-    for (; i + 2 <= tiles(columns); i += 2)
-      multiply<2, 2, true>(operands.at(i, 0), count, c + i * kTile * kPanel, kPanel);
-    if (i < tiles(columns))
-      multiply<1, 2, true>(operands.at(i, 0), count, c + i * kTile * kPanel, kPanel);
+    run(panel_product(columns, keys, key_columns, right_block, c));
   }
 
   /// [panel][key tile]
@@ -183,65 +146,87 @@ struct TileEngine {
   static void add_rows(std::int64_t keys, std::int64_t panels, std::int64_t columns,
                        const void* left_block, const void* query_rows, float* c,
                        std::int64_t stride) {
-    const Operands operands{static_cast<const Word*>(left_block), 1, tiles(keys),
-                            static_cast<const Word*>(query_rows), 1, tiles(columns)};
-    for (std::int64_t i = 0; i < tiles(keys); i += 2) {
-      std::int64_t j = 0;
-      for (; j + 2 <= tiles(columns); j += 2)
-        multiply<2, 2, true>(operands.at(i, j), panels, c + i * kTile * stride + j * kTile, stride);
-      if (j < tiles(columns))
-        multiply<2, 1, true>(operands.at(i, j), panels, c + i * kTile * stride + j * kTile, stride);
-    }
+    run(rows_product(keys, panels, columns, left_block, query_rows, c, stride));
   }
 
- private:
-  /// Tiles of a left and a right operand, and how many tiles it is to the next along the result and
-  /// along the sum.
-  struct Operands {
-    const Word* left;
-    std::int64_t left_row, left_step;
-    const Word* right;
-    std::int64_t right_column, right_step;
+  /// The same products, done little by little; see tile_background.h.
+  class Background {
+   public:
+    static constexpr bool kOverlaps = true;
 
-    Operands at(std::int64_t i, std::int64_t j) const {
-      Operands result = *this;
-      result.left += i * left_row * kStride;
-      result.right += j * right_column * kStride;
-      return result;
+    void scores(std::int64_t keys, std::int64_t depth, const void* key_rows,
+                const void* query_panel, float* c) {
+      queue_.urgent(scores_product(keys, depth, key_rows, query_panel, c));
     }
+    void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
+                   const void* right_block, float* c) {
+      queue_.urgent(panel_product(columns, keys, key_columns, right_block, c));
+    }
+    void add_rows(std::int64_t keys, std::int64_t panels, std::int64_t columns,
+                  const void* left_block, const void* query_rows, float* c, std::int64_t stride) {
+      queue_.later(rows_product(keys, panels, columns, left_block, query_rows, c, stride));
+    }
+    void pace(std::int64_t turns) { queue_.pace(turns); }
+    STROBE_INLINE void advance() { queue_.advance(); }
+    void finish_urgent() { queue_.finish_urgent(); }
+    void finish() { queue_.finish(); }
+
+   private:
+    TileBackground<Unit, terms> queue_;
   };
 
-  /// c, rows x columns tiles, is set to or has added the sum over `count` steps.
-  template <int rows, int columns, bool add>
-  static STROBE_INLINE void multiply(const Operands& operands, std::int64_t count, float* c,
-                                     std::int64_t stride) {
-    Unit unit;
-    unit.template begin<rows, columns, add>(c, stride);
-    const Word* left = operands.left;
-    const Word* right = operands.right;
-    for (std::int64_t k = 0; k < count; ++k) {
-      each_pair<rows, columns, 0>(unit, left, operands.left_row * kStride, right,
-                                  operands.right_column * kStride);
-      left += operands.left_step * kStride;
-      right += operands.right_step * kStride;
-    }
-    unit.template end<rows, columns>(c, stride);
+ private:
+  static TileProduct scores_product(std::int64_t keys, std::int64_t depth, const void* key_rows,
+                                    const void* query_panel, float* c) {
+    return {.left = static_cast<const Word*>(key_rows),
+            .right = static_cast<const Word*>(query_panel),
+            .left_row = steps(depth) * kStride,
+            .left_step = kStride,
+            .right_column = kStride,
+            .right_step = 2 * kStride,
+            .steps = steps(depth),
+            .c = c,
+            .stride = kPanel,
+            .rows = tiles(keys),
+            .columns = 2,
+            .add = false};
+  }
+  static TileProduct panel_product(std::int64_t columns, std::int64_t keys, const void* key_columns,
+                                   const void* right_block, float* c) {
+    return {.left = static_cast<const Word*>(key_columns),
+            .right = static_cast<const Word*>(right_block),
+            .left_row = steps(keys) * kStride,
+            .left_step = kStride,
+            .right_column = kStride,
+            .right_step = 2 * kStride,
+            .steps = steps(keys),
+            .c = c,
+            .stride = kPanel,
+            .rows = tiles(columns),
+            .columns = 2,
+            .add = true};
+  }
+  static TileProduct rows_product(std::int64_t keys, std::int64_t panels, std::int64_t columns,
+                                  const void* left_block, const void* query_rows, float* c,
+                                  std::int64_t stride) {
+    return {.left = static_cast<const Word*>(left_block),
+            .right = static_cast<const Word*>(query_rows),
+            .left_row = kStride,
+            .left_step = tiles(keys) * kStride,
+            .right_column = kStride,
+            .right_step = tiles(columns) * kStride,
+            .steps = panels,
+            .c = c,
+            .stride = stride,
+            .rows = tiles(keys),
+            .columns = tiles(columns),
+            .add = true};
   }
 
-  template <int rows, int columns, int pair>
-  static STROBE_INLINE void each_pair(Unit& unit, const Word* left, std::int64_t left_row,
-                                      const Word* right, std::int64_t right_column) {
-    using Pairs = TermPairs<terms>;
-    constexpr int kLeft = Pairs::left[pair];
-    constexpr int kRight = Pairs::right[pair];
-    constexpr bool kNewLeft = pair == 0 || kLeft != Pairs::left[pair == 0 ? 0 : pair - 1];
-    constexpr bool kNewRight = pair == 0 || kRight != Pairs::right[pair == 0 ? 0 : pair - 1];
-    if constexpr (kNewLeft) unit.template load_left<rows>(left + kLeft * kTileSize, left_row);
-    if constexpr (kNewRight)
-      unit.template load_right<columns>(right + kRight * kTileSize, right_column);
-    unit.template multiply<rows, columns>();
-    if constexpr (pair + 1 < Pairs::kCount)
-      each_pair<rows, columns, pair + 1>(unit, left, left_row, right, right_column);
+  static void run(const TileProduct& product) {
+    TileBackground<Unit, terms> queue;
+    queue.urgent(product);
+    queue.finish();
   }
 
   /// 16 rows from `first` on, 32 elements from `column` on, to one tile of each term.

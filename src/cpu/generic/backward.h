@@ -57,8 +57,8 @@ template <BackwardEngine Engine>
 struct KeyBuffers {
   KeyBuffers() = default;
   KeyBuffers(Scratch& scratch, std::int64_t dim, std::int64_t dim_v)
-      : keys(scratch.bytes(Engine::key_rows_bytes(Engine::kKeyBlock, dim))),
-        values(scratch.bytes(Engine::key_rows_bytes(Engine::kKeyBlock, dim_v))) {}
+      : keys(scratch.bytes(Engine::key_rows_bytes(Engine::kGradientKeys, dim))),
+        values(scratch.bytes(Engine::key_rows_bytes(Engine::kGradientKeys, dim_v))) {}
 
   void* keys;
   void* values;
@@ -76,31 +76,37 @@ struct KeyBuffers {
 /// Blocks [kKeyBlock][kPanel] of one panel against one block of keys.
 template <BackwardEngine Engine>
 struct ScoreBuffers {
+  ScoreBuffers() = default;
   explicit ScoreBuffers(Scratch& scratch)
       : logits(scratch.take<float>(kSize)),
         gradients(scratch.take<float>(kSize)),
         slope(scratch.take<float>(kSize)),
         extra(scratch.take<float>(kSize)) {}
 
-  static constexpr std::int64_t kSize = std::int64_t{Engine::kKeyBlock} * Engine::kPanel;
-  float* logits;     // up to the scale that `recompute` returns
+  static constexpr std::int64_t kSize = std::int64_t{Engine::kGradientKeys} * Engine::kPanel;
+  float* logits;     // up to the scale that `finish_scores` returns
   float* gradients;  // of the probabilities, with dropout's zeros and scale
   float* slope;      // derivative of the softcap
   float* extra;      // bias or dropout
 };
 
-/// Logits and the gradients of the probabilities. Returns the scale left to apply to the logits.
+/// Raw scores and the gradients of the probabilities.
+template <class Products, BackwardEngine Engine>
+inline void multiply_scores(Products& products, const HeadTask& task, std::int64_t rows,
+                            const KeyBuffers<Engine>& keys, const PanelBuffers<Engine>& panel,
+                            const ScoreBuffers<Engine>& scores) {
+  products.scores(rows, task.dim, keys.keys, panel.queries, scores.logits);
+  products.scores(rows, task.dim_v, keys.values, panel.douts, scores.gradients);
+}
+
+/// From there to logits; dropout reaches the gradients. Returns the scale left to apply to the
+/// logits.
 template <BackwardEngine Engine>
-inline float recompute(const Block<Engine::kPanel>& block, Coverage covered,
-                       const PanelBuffers<Engine>& panel, const KeyBuffers<Engine>& keys,
-                       const ScoreBuffers<Engine>& scores) {
-  const HeadTask& task = block.task();
-  const std::int64_t rows = round_up(block.keys, Engine::kKeyStep);
-  Engine::scores(rows, task.dim, keys.keys, panel.queries, scores.logits);
+inline float finish_scores(const Block<Engine::kPanel>& block, Coverage covered, std::int64_t rows,
+                           const ScoreBuffers<Engine>& scores) {
   const float scale =
       finish_logits(block, covered, rows, scores.logits, scores.slope, scores.extra);
-  Engine::scores(rows, task.dim_v, keys.values, panel.douts, scores.gradients);
-  if (task.has_dropout) {
+  if (block.task().has_dropout) {
     draw_dropout(block, rows, scores.extra);
     for (std::int64_t i = 0; i < rows * Engine::kPanel; i += kWidth)
       store(scores.gradients + i, load(scores.gradients + i) * load(scores.extra + i));
@@ -108,8 +114,8 @@ inline float recompute(const Block<Engine::kPanel>& block, Coverage covered,
   return scale;
 }
 
-/// From what `recompute` left in one vector: the probability as it multiplied the values, and the
-/// gradient of the logit, before it goes back through the softcap.
+/// From what `finish_scores` left in one vector: the probability as it multiplied the values, and
+/// the gradient of the logit, before it goes back through the softcap.
 struct Differentiated {
   Vec probability;
   Vec gradient;
@@ -137,9 +143,9 @@ struct KeyGradients {
   KeyGradients() = default;
   KeyGradients(Scratch& scratch, std::int64_t dim, std::int64_t dim_v)
       : packed(scratch, dim, dim_v),
-        key_columns(scratch.bytes(Engine::key_columns_bytes(Engine::kKeyBlock, dim))),
-        dk(scratch.take<float>(Engine::kKeyBlock * round_up(dim, Engine::kColumnStep))),
-        dv(scratch.take<float>(Engine::kKeyBlock * round_up(dim_v, Engine::kColumnStep))) {}
+        key_columns(scratch.bytes(Engine::key_columns_bytes(Engine::kGradientKeys, dim))),
+        dk(scratch.take<float>(Engine::kGradientKeys * round_up(dim, Engine::kColumnStep))),
+        dv(scratch.take<float>(Engine::kGradientKeys * round_up(dim_v, Engine::kColumnStep))) {}
 
   KeyBuffers<Engine> packed;
   void* key_columns;
@@ -150,107 +156,223 @@ struct KeyGradients {
 template <BackwardEngine Engine>
 struct BackwardBuffers {
   static constexpr int kPanel = Engine::kPanel;
-  static constexpr std::int64_t kBlocks = kChunk / Engine::kKeyBlock;
+  static constexpr std::int64_t kKeys = Engine::kGradientKeys;
+  static constexpr std::int64_t kBlocks = kChunk / kKeys;
 
   BackwardBuffers(Scratch& scratch, std::int64_t dim, std::int64_t dim_v)
       : padded(round_up(dim, Engine::kColumnStep)),
         padded_v(round_up(dim_v, Engine::kColumnStep)),
-        scores(scratch),
         query_rows(scratch.bytes(Engine::query_rows_bytes(kQueryPanels, dim))),
         dout_rows(scratch.bytes(Engine::query_rows_bytes(kQueryPanels, dim_v))),
-        probabilities(scratch.bytes(Engine::left_block_bytes(Engine::kKeyBlock, kQueryPanels))),
-        gradients(scratch.bytes(Engine::left_block_bytes(Engine::kKeyBlock, kQueryPanels))),
-        gradients_right(scratch.bytes(Engine::right_block_bytes(Engine::kKeyBlock))),
         dq(scratch.take<float>(kQueryPanels * kPanel * padded)),
         rows(scratch.take<float>(kPanel * padded)) {
+    for (auto& one : slot) {
+      one.scores = ScoreBuffers<Engine>(scratch);
+      one.gradients = scratch.bytes(Engine::kOneBlock ? 0 : Engine::right_block_bytes(kKeys));
+    }
+    for (auto& one : left) {
+      one.probabilities = scratch.bytes(Engine::left_block_bytes(kKeys, kQueryPanels));
+      one.gradients = scratch.bytes(Engine::left_block_bytes(kKeys, kQueryPanels));
+    }
     for (auto& one : panel) one = PanelBuffers<Engine>(scratch, dim, dim_v);
     for (auto& one : block) one = KeyGradients<Engine>(scratch, dim, dim_v);
   }
 
   std::int64_t padded;
   std::int64_t padded_v;
-  ScoreBuffers<Engine> scores;
   void* query_rows;
   void* dout_rows;
-  void* probabilities;    // left block
-  void* gradients;        // left block
-  void* gradients_right;  // the same for dq; not used by an engine with one block for both
-  float* dq;              // [panel][padded][kPanel]
-  float* rows;            // [kPanel][padded], a panel of dq turned back
+  float* dq;    // [panel][padded][kPanel]
+  float* rows;  // [kPanel][padded], a panel of dq turned back
   PanelBuffers<Engine> panel[kQueryPanels];
   KeyGradients<Engine> block[kBlocks];
+
+  // Where products overlap with exponentials there are two of what passes from the one to the
+  // other.
+  static constexpr int kSlots = Engine::Background::kOverlaps ? 2 : 1;
+
+  /// One panel against one block of keys.
+  struct Slot {
+    ScoreBuffers<Engine> scores;
+    void* gradients;  // right block, for dq; not used by an engine with one block for both
+  };
+  Slot slot[kSlots];
+
+  /// All panels against one block of keys.
+  struct LeftBlocks {
+    void* probabilities;
+    void* gradients;
+  };
+  LeftBlocks left[kSlots];
 };
 
-/// Probabilities and gradients of one panel against one block of keys, into the engine's blocks,
-/// and from there into dq.
+/// The panels that are loaded against the chunk of keys that is loaded.
 template <BackwardEngine Engine, class Exp>
-inline void backward_panel(const Block<Engine::kPanel>& block, Coverage covered, std::int64_t p,
-                           const KeyGradients<Engine>& keys,
-                           const BackwardBuffers<Engine>& buffers) {
-  constexpr int kRows = Engine::kBlockRows;
-  const HeadTask& task = block.task();
-  const PanelBuffers<Engine>& panel = buffers.panel[p];
-  const ScoreBuffers<Engine>& scores = buffers.scores;
-  const std::int64_t rows = round_up(block.keys, Engine::kKeyStep);
-  const float scale = recompute(block, covered, panel, keys.packed, scores);
-  for (int v = 0; v < Engine::kPanel / kWidth; ++v) {
-    const Exp exp(scale, load(panel.lse + v * kWidth));
-    for (std::int64_t j = 0; j < rows; j += kRows) {
-      Vec probability[kRows];
-      Vec gradient[kRows];
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        const std::int64_t at = (j + r) * Engine::kPanel + v * kWidth;
-        const Differentiated d = differentiate(task, at, v, exp, panel, scores);
-        probability[r] = d.probability;
-        gradient[r] = task.softcap == 0 ? d.gradient : d.gradient * load(scores.slope + at);
-      }
-      Engine::put_left(buffers.probabilities, rows, p, j, v, probability);
-      Engine::put_left(buffers.gradients, rows, p, j, v, gradient);
-      if constexpr (!Engine::kOneBlock)
-        Engine::put_right(buffers.gradients_right, rows, j, v, gradient);
-    }
-  }
-  const void* right = buffers.gradients_right;
-  if constexpr (Engine::kOneBlock) right = Engine::left_panel(buffers.gradients, rows, p);
-  Engine::add_panel(task.dim, rows, keys.key_columns, right,
-                    buffers.dq + p * Engine::kPanel * buffers.padded);
-}
+class BackwardStep {
+ public:
+  BackwardStep(const HeadTask& task, std::int64_t panels, std::int64_t key, std::int64_t keys,
+               const BackwardBuffers<Engine>& buffers)
+      : task_(task),
+        panels_(panels),
+        first_key_(key),
+        keys_(keys),
+        blocks_((keys + kKeys - 1) / kKeys),
+        buffers_(buffers) {}
 
-template <BackwardEngine Engine>
-inline void hide_panel(std::int64_t rows, std::int64_t p, const BackwardBuffers<Engine>& buffers) {
-  Vec nothing[Engine::kBlockRows];
-  for (auto& x : nothing) x = splat(0.0F);
-  for (std::int64_t j = 0; j < rows; j += Engine::kBlockRows) {
-    for (int v = 0; v < Engine::kPanel / kWidth; ++v) {
-      Engine::put_left(buffers.probabilities, rows, p, j, v, nothing);
-      Engine::put_left(buffers.gradients, rows, p, j, v, nothing);
-    }
-  }
-}
-
-/// The panels that are loaded, against one block of keys from `key` on.
-template <BackwardEngine Engine, class Exp>
-inline void backward_block(const HeadTask& task, std::int64_t panels, std::int64_t key,
-                           std::int64_t keys, const KeyGradients<Engine>& gradients,
-                           const BackwardBuffers<Engine>& buffers) {
-  const std::int64_t rows = round_up(keys, Engine::kKeyStep);
-  const Coverage all = coverage(task, buffers.panel[0].panel->first,
-                                buffers.panel[panels - 1].panel->last, key, keys);
-  if (all == Coverage::none) return;
-  for (std::int64_t p = 0; p < panels; ++p) {
-    const Panel<Engine::kPanel>& panel = *buffers.panel[p].panel;
-    const Coverage covered = coverage(task, panel.first, panel.last, key, keys);
-    if (covered == Coverage::none)
-      hide_panel(rows, p, buffers);
+  void run() {
+    if constexpr (Engine::Background::kOverlaps)
+      overlapped();
     else
-      backward_panel<Engine, Exp>({panel, key, keys}, covered, p, gradients, buffers);
+      one_by_one();
   }
-  Engine::add_rows(rows, panels, task.dim_v, buffers.probabilities, buffers.dout_rows, gradients.dv,
-                   buffers.padded_v);
-  Engine::add_rows(rows, panels, task.dim, buffers.gradients, buffers.query_rows, gradients.dk,
-                   buffers.padded);
-}
+
+ private:
+  static constexpr std::int64_t kKeys = Engine::kGradientKeys;
+  using Background = typename Engine::Background;
+
+  std::int64_t key(std::int64_t b) const { return first_key_ + b * kKeys; }
+  std::int64_t count(std::int64_t b) const { return smaller(kKeys, keys_ - b * kKeys); }
+  std::int64_t rows(std::int64_t b) const { return round_up(count(b), Engine::kKeyStep); }
+  Coverage covered(std::int64_t b, std::int64_t p) const {
+    const Panel<Engine::kPanel>& panel = *buffers_.panel[p].panel;
+    return coverage(task_, panel.first, panel.last, key(b), count(b));
+  }
+  bool sees(std::int64_t b, std::int64_t p) const { return covered(b, p) != Coverage::none; }
+
+  template <class Products>
+  void scores(Products& products, std::int64_t b, std::int64_t p, int slot) const {
+    multiply_scores(products, task_, rows(b), buffers_.block[b].packed, buffers_.panel[p],
+                    buffers_.slot[slot].scores);
+  }
+
+  template <class Products>
+  void add_dq(Products& products, std::int64_t b, std::int64_t p, int slot) const {
+    const void* right = buffers_.slot[slot].gradients;
+    if constexpr (Engine::kOneBlock)
+      right = Engine::left_panel(buffers_.left[0].gradients, rows(b), p);
+    products.add_panel(task_.dim, rows(b), buffers_.block[b].key_columns, right,
+                       buffers_.dq + p * Engine::kPanel * buffers_.padded);
+  }
+
+  template <class Products>
+  void add_dkv(Products& products, std::int64_t b, int slot) const {
+    const auto& left = buffers_.left[slot];
+    products.add_rows(rows(b), panels_, task_.dim_v, left.probabilities, buffers_.dout_rows,
+                      buffers_.block[b].dv, buffers_.padded_v);
+    products.add_rows(rows(b), panels_, task_.dim, left.gradients, buffers_.query_rows,
+                      buffers_.block[b].dk, buffers_.padded);
+  }
+
+  void one_by_one() const {
+    Engine engine;
+    Background background;
+    for (std::int64_t b = 0; b < blocks_; ++b) {
+      bool any = false;
+      for (std::int64_t p = 0; p < panels_; ++p) any = any || sees(b, p);
+      if (!any) continue;
+      hide_panels(b, 0);
+      for (std::int64_t p = 0; p < panels_; ++p) {
+        if (!sees(b, p)) continue;
+        scores(engine, b, p, 0);
+        differentiate_panel(b, p, 0, 0, background);
+        add_dq(engine, b, p, 0);
+      }
+      add_dkv(engine, b, 0);
+    }
+  }
+
+  /// While one panel is differentiated, the scores of the next and the sums of those before are
+  /// multiplied.
+  void overlapped() const {
+    struct Place {
+      std::int64_t b, p;
+    };
+    const auto seeing = [&](Place at) {
+      for (; at.b < blocks_; ++at.b, at.p = 0) {
+        for (; at.p < panels_; ++at.p) {
+          if (sees(at.b, at.p)) return at;
+        }
+      }
+      return at;
+    };
+    Background background;
+    Place at = seeing({0, 0});
+    if (at.b < blocks_) {
+      scores(background, at.b, at.p, 0);
+      hide_panels(at.b, static_cast<int>(at.b % 2));
+    }
+    background.finish();
+    for (int slot = 0; at.b < blocks_; slot = 1 - slot) {
+      const Place next = seeing({at.b, at.p + 1});
+      const int left = static_cast<int>(at.b % 2);
+      if (next.b < blocks_) scores(background, next.b, next.p, 1 - slot);
+      differentiate_panel(at.b, at.p, slot, left, background);
+      background.finish_urgent();
+      add_dq(background, at.b, at.p, slot);
+      if (next.b != at.b) {
+        background.finish();  // the block before this one: its left blocks are next
+        add_dkv(background, at.b, left);
+        if (next.b < blocks_) hide_panels(next.b, 1 - left);
+      }
+      at = next;
+    }
+    background.finish();
+  }
+
+  /// Nothing, where a panel sees none of a block that others see.
+  void hide_panels(std::int64_t b, int left) const {
+    Vec nothing[Engine::kBlockRows];
+    for (auto& x : nothing) x = splat(0.0F);
+    for (std::int64_t p = 0; p < panels_; ++p) {
+      if (sees(b, p)) continue;
+      for (std::int64_t j = 0; j < rows(b); j += Engine::kBlockRows) {
+        for (int v = 0; v < Engine::kPanel / kWidth; ++v) {
+          Engine::put_left(buffers_.left[left].probabilities, rows(b), p, j, v, nothing);
+          Engine::put_left(buffers_.left[left].gradients, rows(b), p, j, v, nothing);
+        }
+      }
+    }
+  }
+
+  /// Scores to probabilities and gradients, into the engine's blocks.
+  void differentiate_panel(std::int64_t b, std::int64_t p, int slot, int left,
+                           Background& background) const {
+    constexpr int kRows = Engine::kBlockRows;
+    const PanelBuffers<Engine>& panel = buffers_.panel[p];
+    const ScoreBuffers<Engine>& scores = buffers_.slot[slot].scores;
+    const auto& blocks = buffers_.left[left];
+    void* right = buffers_.slot[slot].gradients;
+    const std::int64_t padded = rows(b);
+    const float scale =
+        finish_scores<Engine>({*panel.panel, key(b), count(b)}, covered(b, p), padded, scores);
+    background.pace(padded / kRows * (Engine::kPanel / kWidth));
+    for (int v = 0; v < Engine::kPanel / kWidth; ++v) {
+      const Exp exp(scale, load(panel.lse + v * kWidth));
+      for (std::int64_t j = 0; j < padded; j += kRows) {
+        Vec probability[kRows];
+        Vec gradient[kRows];
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; ++r) {
+          const std::int64_t at = (j + r) * Engine::kPanel + v * kWidth;
+          const Differentiated d = differentiate(task_, at, v, exp, panel, scores);
+          probability[r] = d.probability;
+          gradient[r] = task_.softcap == 0 ? d.gradient : d.gradient * load(scores.slope + at);
+        }
+        Engine::put_left(blocks.probabilities, padded, p, j, v, probability);
+        Engine::put_left(blocks.gradients, padded, p, j, v, gradient);
+        if constexpr (!Engine::kOneBlock) Engine::put_right(right, padded, j, v, gradient);
+        background.advance();
+      }
+    }
+  }
+
+  const HeadTask& task_;
+  std::int64_t panels_;
+  std::int64_t first_key_;
+  std::int64_t keys_;
+  std::int64_t blocks_;
+  const BackwardBuffers<Engine>& buffers_;
+};
 
 /// Adds the block's dq to the item's share of it, or begins it.
 template <BackwardEngine Engine>
@@ -296,11 +418,7 @@ inline bool backward_head(const BackwardItem& item, const HeadTask& task, std::i
              finite;
     if (!finite && !Engine::kTakesAnything) return false;
     fill(buffers.dq, panels * Engine::kPanel * buffers.padded, 0.0F);
-    for (std::int64_t b = 0; b * Engine::kKeyBlock < keys; ++b) {
-      const std::int64_t from = b * Engine::kKeyBlock;
-      backward_block<Engine, Exp>(task, panels, key + from, smaller(Engine::kKeyBlock, keys - from),
-                                  buffers.block[b], buffers);
-    }
+    BackwardStep<Engine, Exp>(task, panels, key, keys, buffers).run();
     store_dq(item, task, query, count, first, buffers);
   }
   return true;
@@ -310,8 +428,8 @@ template <BackwardEngine Engine>
 inline void store_keys(const HeadTask& task, std::int64_t key, std::int64_t keys,
                        const BackwardBuffers<Engine>& buffers) {
   for (std::int64_t j = 0; j < keys; ++j) {
-    const KeyGradients<Engine>& block = buffers.block[j / Engine::kKeyBlock];
-    const std::int64_t row = j % Engine::kKeyBlock;
+    const KeyGradients<Engine>& block = buffers.block[j / Engine::kGradientKeys];
+    const std::int64_t row = j % Engine::kGradientKeys;
     narrow_row(block.dk + row * buffers.padded, task.dim, task.scale, task.dtype,
                RowsFrom(task.dk, task.dtype, key + j)(0));
     narrow_row(block.dv + row * buffers.padded_v, task.dim_v, 1.0F, task.dtype,
@@ -329,17 +447,17 @@ inline bool backward_item(const BackwardItem& item, void* memory) {
   for (std::int64_t key = item.key_begin; key < item.key_end; key += kChunk) {
     const std::int64_t keys = smaller(kChunk, item.key_end - key);
     bool finite = true;
-    for (std::int64_t b = 0; b * Engine::kKeyBlock < keys; ++b) {
+    for (std::int64_t b = 0; b * Engine::kGradientKeys < keys; ++b) {
       const KeyGradients<Engine>& block = buffers.block[b];
-      const std::int64_t from = b * Engine::kKeyBlock;
-      const std::int64_t count = smaller(Engine::kKeyBlock, keys - from);
+      const std::int64_t from = b * Engine::kGradientKeys;
+      const std::int64_t count = smaller(Engine::kGradientKeys, keys - from);
       finite = block.packed.load(task, key + from, count) && finite;
       finite = Engine::pack_key_columns(RowsFrom(task.k, task.dtype, key + from), task.dtype, count,
                                         round_up(count, Engine::kKeyStep), task.dim,
                                         block.key_columns) &&
                finite;
-      fill(block.dk, Engine::kKeyBlock * buffers.padded, 0.0F);
-      fill(block.dv, Engine::kKeyBlock * buffers.padded_v, 0.0F);
+      fill(block.dk, Engine::kGradientKeys * buffers.padded, 0.0F);
+      fill(block.dv, Engine::kGradientKeys * buffers.padded_v, 0.0F);
     }
     if (!finite && !Engine::kTakesAnything) return false;
     for (std::int64_t h = 0; h < item.group; ++h) {

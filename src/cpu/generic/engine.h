@@ -12,6 +12,9 @@
 // blocks of probabilities and gradients are put there vector by vector as they are computed, as a
 // left operand ([keys][panels of queries]), as a right one ([keys][one panel]), or as both.
 //
+// An engine whose products leave the vector units free has a Background that does them little by
+// little while exponentials are taken: `pace(turns)`, then `advance()` once a turn.
+//
 // The keys given are a multiple of kKeyStep; rows past `count` are packed as zeros, like all other
 // padding. A pack says whether everything it met was finite: unless an engine takes anything, the
 // algorithms then do the item again with one that does.
@@ -27,7 +30,8 @@ using AnyRow = const void* (*)(std::int64_t);
 template <class E>
 concept ForwardEngine = requires(std::int64_t n, void* to, const void* from, float* c,
                                  const Vec (&rows)[E::kBlockRows], AnyRow row, DType dtype) {
-  typename E::Setup;   // holds what a thread must set up, for as long as it computes
+  typename E::Setup;  // holds what a thread must set up, for as long as it computes
+  {E::Background::kOverlaps || true};
   {E::kPanel + 0};     // queries side by side
   {E::kKeyBlock + 0};  // keys of a block
   {E::kKeyStep + 0};
@@ -51,6 +55,7 @@ template <class E>
 concept BackwardEngine = ForwardEngine<E> &&
     requires(std::int64_t n, void* to, const void* from, float* c, const Vec (&rows)[E::kBlockRows],
              AnyRow row, DType dtype) {
+  {E::kGradientKeys + 0};  // keys of a block
   {E::kOneBlock || true};  // a left block's panel is a right block as well
 
   E::put_left(to, n, n, n, 0, rows);                      // keys, panel, first key, vector

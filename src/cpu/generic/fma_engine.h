@@ -71,9 +71,11 @@ struct Tile {
 template <Zeros zeros>
 struct FmaEngine {
   struct Setup {};
+  using Background = NoBackground;
 
   static constexpr int kPanel = kTileVecs * kWidth;
   static constexpr int kKeyBlock = 128;
+  static constexpr int kGradientKeys = 128;
   static constexpr int kKeyStep = kPackRows;
   static constexpr int kColumnStep = kPackRows > kWidth ? kPackRows : kWidth;
   static constexpr int kBlockRows = 1;

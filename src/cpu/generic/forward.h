@@ -25,25 +25,34 @@ struct ForwardBuffers {
         row_sum(scratch.take<float>(panels * kPanel)),
         keys(scratch.bytes(Engine::key_rows_bytes(kKeyBlock, dim))),
         values(scratch.bytes(Engine::key_columns_bytes(kKeyBlock, dim_v))),
-        scores(scratch.take<float>(kKeyBlock * kPanel)),
         extra(scratch.take<float>(kKeyBlock * kPanel)),
-        probabilities(scratch.bytes(Engine::right_block_bytes(kKeyBlock))),
-        rows_out(scratch.take<float>(kPanel * padded_v)) {}
+        rows_out(scratch.take<float>(kPanel * padded_v)) {
+    for (auto& one : slot) {
+      one.scores = scratch.take<float>(kKeyBlock * kPanel);
+      one.probabilities = scratch.bytes(Engine::right_block_bytes(kKeyBlock));
+    }
+  }
 
   std::int64_t panels;
   std::int64_t padded_v;  // up to whole tiles
   std::int64_t panel_bytes;
   Panel<kPanel>* panel;
-  char* queries;   // packed panels
-  float* sums;     // [panel][padded_v][kPanel], the output before division
-  float* base;     // [panel][kPanel], what the exponents are relative to, see advance_base
-  float* row_sum;  // [panel][kPanel]
-  void* keys;      // packed rows
-  void* values;    // packed columns
-  float* scores;   // [kKeyBlock][kPanel]
-  float* extra;    // [kKeyBlock][kPanel], bias or dropout
-  void* probabilities;
+  char* queries;    // packed panels
+  float* sums;      // [panel][padded_v][kPanel], the output before division
+  float* base;      // [panel][kPanel], what the exponents are relative to, see advance_base
+  float* row_sum;   // [panel][kPanel]
+  void* keys;       // packed rows
+  void* values;     // packed columns
+  float* extra;     // [kKeyBlock][kPanel], bias or dropout
   float* rows_out;  // [kPanel][padded_v], a panel of the output turned back
+
+  /// What one panel and one block of keys make of each other; two of them where products overlap
+  /// with exponentials.
+  struct Slot {
+    float* scores;  // [kKeyBlock][kPanel]
+    void* probabilities;
+  };
+  Slot slot[Engine::Background::kOverlaps ? 2 : 1];
 };
 
 /// Exponents are taken relative to a base near the largest logit so far. It is moved only where a
@@ -88,9 +97,10 @@ inline void advance_base(std::int64_t rows, const float* scores, float scale, st
 template <ForwardEngine Engine, class Exp>
 STROBE_INLINE void exponentiate(std::int64_t rows, const float* scores, float scale,
                                 const float* base, const float* keep, float* row_sum,
-                                void* probabilities) {
+                                void* probabilities, typename Engine::Background& background) {
   constexpr int kLanes = Engine::kPanel;
   constexpr int kRows = Engine::kBlockRows;
+  background.pace(rows / kRows * (kLanes / kWidth));
   for (int v = 0; v < kLanes / kWidth; ++v) {
     // Where nothing was visible yet the base is -inf; relative to 0, e^-inf is 0 all the same.
     const Vec reference = load(base + v * kWidth);
@@ -107,6 +117,7 @@ STROBE_INLINE void exponentiate(std::int64_t rows, const float* scores, float sc
         if (keep != nullptr) p[r] = p[r] * load(keep + at);
       }
       Engine::put_right(probabilities, rows, j, v, p);
+      background.advance();
     }
     Vec total = sum[0];
     for (int r = 1; r < kRows; ++r) total = total + sum[r];
@@ -114,28 +125,80 @@ STROBE_INLINE void exponentiate(std::int64_t rows, const float* scores, float sc
   }
 }
 
-/// One panel against one block of keys, which is packed in the buffers.
+/// A block of keys that is packed in the buffers.
+struct PackedKeys {
+  std::int64_t key;
+  std::int64_t keys;
+  std::int64_t rows;  // with padding
+};
+
+/// Scores of one panel to probabilities.
 template <ForwardEngine Engine, class Exp>
-inline void forward_panel(std::int64_t p, std::int64_t key, std::int64_t keys,
-                          const ForwardBuffers<Engine>& buffers) {
+inline void softmax_panel(std::int64_t p, const PackedKeys& packed, int slot,
+                          const ForwardBuffers<Engine>& buffers,
+                          typename Engine::Background& background) {
   constexpr int kPanel = Engine::kPanel;
-  const Block<kPanel> block{buffers.panel[p], key, keys};
+  const Block<kPanel> block{buffers.panel[p], packed.key, packed.keys};
   const HeadTask& task = block.task();
-  const Coverage covered = coverage(task, block.panel.first, block.panel.last, key, keys);
-  if (covered == Coverage::none) return;
-  const std::int64_t rows = round_up(keys, Engine::kKeyStep);
-  Engine::scores(rows, task.dim, buffers.keys, buffers.queries + p * buffers.panel_bytes,
-                 buffers.scores);
-  const float scale = finish_logits(block, covered, rows, buffers.scores, nullptr, buffers.extra);
+  const Coverage covered =
+      coverage(task, block.panel.first, block.panel.last, packed.key, packed.keys);
+  float* scores = buffers.slot[slot].scores;
+  const float scale = finish_logits(block, covered, packed.rows, scores, nullptr, buffers.extra);
   float* base = buffers.base + p * kPanel;
   float* row_sum = buffers.row_sum + p * kPanel;
-  float* sums = buffers.sums + p * kPanel * buffers.padded_v;
-  advance_base<kPanel>(rows, buffers.scores, scale, buffers.padded_v, base, row_sum, sums);
-  if (task.has_dropout) draw_dropout(block, rows, buffers.extra);
-  exponentiate<Engine, Exp>(rows, buffers.scores, scale, base,
+  advance_base<kPanel>(packed.rows, scores, scale, buffers.padded_v, base, row_sum,
+                       buffers.sums + p * kPanel * buffers.padded_v);
+  if (task.has_dropout) draw_dropout(block, packed.rows, buffers.extra);
+  exponentiate<Engine, Exp>(packed.rows, scores, scale, base,
                             task.has_dropout ? buffers.extra : nullptr, row_sum,
-                            buffers.probabilities);
-  Engine::add_panel(task.dim_v, rows, buffers.values, buffers.probabilities, sums);
+                            buffers.slot[slot].probabilities, background);
+}
+
+/// All panels against the packed keys, one after the other.
+template <ForwardEngine Engine, class Exp>
+inline void forward_block(const HeadTask& task, const PackedKeys& packed,
+                          const ForwardBuffers<Engine>& buffers) {
+  const auto sees = [&](std::int64_t p) {
+    const auto& panel = buffers.panel[p];
+    return coverage(task, panel.first, panel.last, packed.key, packed.keys) != Coverage::none;
+  };
+  const auto scores = [&](auto& engine, std::int64_t p, int slot) {
+    engine.scores(packed.rows, task.dim, buffers.keys, buffers.queries + p * buffers.panel_bytes,
+                  buffers.slot[slot].scores);
+  };
+  const auto add_panel = [&](auto& engine, std::int64_t p, int slot) {
+    engine.add_panel(task.dim_v, packed.rows, buffers.values, buffers.slot[slot].probabilities,
+                     buffers.sums + p * Engine::kPanel * buffers.padded_v);
+  };
+  typename Engine::Background background;
+  if constexpr (!Engine::Background::kOverlaps) {
+    Engine engine;
+    for (std::int64_t p = 0; p < buffers.panels; ++p) {
+      if (!sees(p)) continue;
+      scores(engine, p, 0);
+      softmax_panel<Engine, Exp>(p, packed, 0, buffers, background);
+      add_panel(engine, p, 0);
+    }
+  } else {
+    // While one panel's exponentials are taken, the scores of the next and the sums of the one
+    // before are multiplied.
+    const auto seeing = [&](std::int64_t p) {
+      while (p < buffers.panels && !sees(p)) ++p;
+      return p;
+    };
+    std::int64_t p = seeing(0);
+    if (p < buffers.panels) scores(background, p, 0);
+    background.finish();
+    for (int slot = 0; p < buffers.panels; slot = 1 - slot) {
+      const std::int64_t next = seeing(p + 1);
+      if (next < buffers.panels) scores(background, next, 1 - slot);
+      softmax_panel<Engine, Exp>(p, packed, slot, buffers, background);
+      background.finish();
+      add_panel(background, p, slot);
+      p = next;
+    }
+    background.finish();
+  }
 }
 
 /// Divides one row by its sum and stores it. The sink joins the softmax here: a logit without a
@@ -215,8 +278,7 @@ inline bool forward_item(const ForwardItem& item, void* memory) {
                                       task.dim_v, buffers.values) &&
              finite;
     if (!finite && !Engine::kTakesAnything) return false;
-    for (std::int64_t p = 0; p < buffers.panels; ++p)
-      forward_panel<Engine, Exp>(p, key, keys, buffers);
+    forward_block<Engine, Exp>(task, {key, keys, padded}, buffers);
   }
   for (std::int64_t p = 0; p < buffers.panels; ++p) store_panel(item, p, buffers);
   return true;

@@ -17,6 +17,16 @@ struct RowBuffers {
   ScoreBuffers<Engine> scores;
 };
 
+/// As the main pass does it, at once.
+template <BackwardEngine Engine>
+inline float recompute(const Block<Engine::kPanel>& block, Coverage covered,
+                       const RowBuffers<Engine>& buffers) {
+  const std::int64_t rows = round_up(block.keys, Engine::kKeyStep);
+  Engine engine;
+  multiply_scores(engine, block.task(), rows, buffers.keys, buffers.panel, buffers.scores);
+  return finish_scores(block, covered, rows, buffers.scores);
+}
+
 /// Rows that see more keys than this have their statistics from the forward pass: delta = dout .
 /// out and probabilities e^(x - lse) as they are. The LSE is rounded to float32, which puts half of
 /// its last place into every probability of the row, and `out` is rounded to the dtype. On short
@@ -100,15 +110,14 @@ inline bool exact_statistics(const HeadTask& task, std::int64_t query, std::int6
   for (std::int64_t i = 0; i < count; ++i)
     task.correction[query + i] = task.delta[query + i] = 0.0F;  // load() reads them
   bool finite = buffers.panel.load(task, query, count);
-  for (std::int64_t key = span.begin; key < span.end; key += Engine::kKeyBlock) {
-    const std::int64_t keys = smaller(Engine::kKeyBlock, span.end - key);
+  for (std::int64_t key = span.begin; key < span.end; key += Engine::kGradientKeys) {
+    const std::int64_t keys = smaller(Engine::kGradientKeys, span.end - key);
     const Panel<Engine::kPanel>& panel = *buffers.panel.panel;
     const Coverage covered = coverage(task, panel.first, panel.last, key, keys);
     if (covered == Coverage::none) continue;
     finite = buffers.keys.load(task, key, keys) && finite;
     if (!finite && !Engine::kTakesAnything) return false;
-    const float scale =
-        recompute({panel, key, keys}, covered, buffers.panel, buffers.keys, buffers.scores);
+    const float scale = recompute({panel, key, keys}, covered, buffers);
     add_statistics<Engine, Exp>(keys, scale, buffers, sums, dots);
   }
   store_statistics(task, query, count, sums, dots);
@@ -138,7 +147,7 @@ template <BackwardEngine Engine, class Exp>
 inline std::int64_t grad_bias_add(const HeadTask& task, std::int64_t q_begin, std::int64_t q_end,
                                   std::int64_t k_begin, std::int64_t k_end, float* sums,
                                   void* memory) {
-  static_assert(kBiasKeys <= Engine::kKeyBlock);
+  static_assert(kBiasKeys <= Engine::kGradientKeys);
   constexpr int kLanes = Engine::kPanel;
   [[maybe_unused]] const typename Engine::Setup setup;
   Scratch scratch(memory);
@@ -152,8 +161,7 @@ inline std::int64_t grad_bias_add(const HeadTask& task, std::int64_t q_begin, st
     const Panel<kLanes>& panel = *buffers.panel.panel;
     const Coverage covered = coverage(task, panel.first, panel.last, k_begin, keys);
     if (covered == Coverage::none) continue;
-    const float scale =
-        recompute({panel, k_begin, keys}, covered, buffers.panel, buffers.keys, buffers.scores);
+    const float scale = recompute({panel, k_begin, keys}, covered, buffers);
     for (int v = 0; v < kLanes / kWidth; ++v) {
       const Exp exp(scale, load(buffers.panel.lse + v * kWidth));
       for (std::int64_t j = 0; j < keys; ++j) {

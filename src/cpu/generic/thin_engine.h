@@ -14,6 +14,7 @@ template <class Element>
 struct ThinEngine {
   using Type = typename Element::Type;
   struct Setup {};
+  using Background = NoBackground;
 
   static constexpr int kPanel = kWidth > kThinRows ? kWidth : kThinRows;
   static constexpr int kKeyBlock = 128;
