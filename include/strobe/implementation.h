@@ -48,7 +48,7 @@ struct Support {
 using TuningRecord = std::vector<std::pair<std::string, std::string>>;
 
 struct PlanOptions {
-  int threads = 0;  ///< CPU threads; 0 takes STROBE_THREADS or every core available
+  int threads = 0;  ///< CPU threads; 0 takes STROBE_THREADS or the cores for this process
 };
 
 /// What `plan` decided for one problem; reusable, also from several threads at once as long as

@@ -13,7 +13,8 @@ namespace strobe {
 struct Machine {
   std::string architecture{};       ///< "x86_64", "aarch64"
   std::string cpu{};                ///< the vendor's name for it
-  int cores = 1;                    ///< available to this process
+  int cores = 1;                    ///< for this process, and so the threads it uses by default
+  std::string cores_reason{};       ///< what set that number
   std::int64_t cache_bytes = 0;     ///< last-level cache; 0 where the system does not tell
   std::int64_t memory_bytes = 0;    ///< physical memory
   std::vector<std::string> isas{};  ///< CPU kernels this machine can run, best first

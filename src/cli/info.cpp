@@ -24,8 +24,9 @@ void show_machine() {
   const Machine here = machine();
   line("Strobe", version());
   line("CPU", fmt::format("{} ({})", here.cpu, here.architecture));
-  line("Cores",
-       fmt::format("{} available; STROBE_THREADS=N or --threads N uses fewer", here.cores));
+  line("Threads",
+       fmt::format("{} ({}); STROBE_THREADS=N or --threads N sets another number", here.cores,
+                   here.cores_reason));
   line("Memory", fmt::format("{}, {} free", lab::bytes_text(here.memory_bytes),
                              lab::bytes_text(lab::available_memory())));
   line("Last-level cache", here.cache_bytes > 0 ? lab::bytes_text(here.cache_bytes) : "unknown");

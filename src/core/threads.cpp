@@ -3,34 +3,20 @@
 #include <sched.h>
 
 #include <atomic>
-#include <charconv>
 #include <condition_variable>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <string_view>
 #include <thread>
 #include <vector>
 
-#include "strobe/error.h"
+#include "core/cores.h"
 #include "strobe/machine.h"
 
 namespace strobe {
 namespace {
 
 thread_local bool inside_parallel_for = false;
-
-/// The cores that the process may use, as it was started.
-const cpu_set_t& allowed_cores() {
-  static const cpu_set_t set = [] {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    if (sched_getaffinity(0, sizeof cores, &cores) != 0) CPU_SET(0, &cores);
-    return cores;
-  }();
-  return set;
-}
 
 std::atomic<bool> pinning{false};
 
@@ -42,7 +28,7 @@ void follow_pinning(int slot) {
   if (wanted == pinned) return;
   cpu_set_t cores = allowed_cores();
   if (wanted) {
-    int skip = slot % CPU_COUNT(&cores);
+    int skip = core_of_slot(slot, core_share(), CPU_COUNT(&cores));
     for (int core = 0; core < CPU_SETSIZE; ++core) {
       if (CPU_ISSET(core, &cores) && skip-- != 0) CPU_CLR(core, &cores);
     }
@@ -145,16 +131,7 @@ Pool& pool() {
 }  // namespace
 
 int default_threads() {
-  const char* value = std::getenv("STROBE_THREADS");
-  if (value == nullptr || *value == '\0') return CPU_COUNT(&allowed_cores());
-  const std::string_view text(value);
-  int threads = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-  if (error != std::errc() || stop != text.data() + text.size() || threads < 1) {
-    throw InvalidArgument("STROBE_THREADS",
-                          "is '" + std::string(text) + "', allowed is a positive number");
-  }
-  return threads;
+  return choose_threads(core_facts()).threads;
 }
 
 void pin_threads(bool on) {

@@ -7,7 +7,7 @@
 namespace strobe {
 
 /// STROBE_THREADS if set (throws InvalidArgument if it is not a positive number), else the cores
-/// available to this process.
+/// that are this process's: see choose_threads.
 int default_threads();
 
 /// A reference to a callable (item, thread): no allocation, valid only during the call.

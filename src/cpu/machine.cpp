@@ -10,6 +10,7 @@
 #include <fstream>
 #include <vector>
 
+#include "core/cores.h"
 #include "core/threads.h"
 #include "cpu/isa.h"
 #include "cpu/matrix_units.h"
@@ -71,7 +72,9 @@ Machine machine() {
   utsname name{};
   if (uname(&name) == 0) result.architecture = name.machine;
   result.cpu = cpu_name();
-  result.cores = default_threads();
+  ThreadChoice choice = choose_threads(core_facts());
+  result.cores = choice.threads;
+  result.cores_reason = std::move(choice.reason);
   result.cache_bytes = cache_bytes();
   result.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
   for (const auto& isa : cpu::isas()) {

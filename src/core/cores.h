@@ -1,0 +1,61 @@
+#pragma once
+
+#include <sched.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+// How many threads this process should have, and on which cores.
+namespace strobe {
+
+/// What that is decided from.
+struct CoreFacts {
+  std::function<const char*(const char*)> variable;  ///< of the environment; null if not set
+  int allowed = 1;                                   ///< cores in the affinity mask of the process
+  int present = 1;                                   ///< cores of the machine, or of the container
+  std::optional<double> quota{};  ///< cores' worth of time that the control group grants
+};
+
+/// The part of the machine that is this process's own.
+struct CoreShare {
+  int cores = 1;         ///< that it can keep busy
+  std::string reason{};  ///< what set that number
+  int first = 0;         ///< place among the allowed cores where its own begin
+  int own = 1;           ///< how many those are; more than `cores` if a quota is what counts
+};
+
+/// The allowed cores; where other ranks of a parallel program run on the node, as its launcher
+/// tells, no more than an equal part of those present; and no more than the quota.
+CoreShare share_of_cores(const CoreFacts& facts);
+
+struct ThreadChoice {
+  int threads = 1;
+  std::string reason{};
+};
+
+/// STROBE_THREADS if set, else the share of cores, or OMP_NUM_THREADS if that is less. Throws
+/// InvalidArgument if STROBE_THREADS is not a positive number.
+ThreadChoice choose_threads(const CoreFacts& facts);
+
+/// Place of a slot's core among the `allowed` ones: within the share, round and round.
+int core_of_slot(int slot, const CoreShare& share, int allowed);
+
+/// Cores' worth of time that the control groups of a process grant, by their text (as in
+/// /proc/self/cgroup) and the folder where they are mounted; nothing if there is no limit.
+std::optional<double> cpu_quota(const std::string& groups, const std::filesystem::path& root);
+
+/// Cores of the control group, likewise; nothing if it does not tell.
+std::optional<int> cpuset_cores(const std::string& groups, const std::filesystem::path& root);
+
+/// The cores that the process may use, as it was started.
+const cpu_set_t& allowed_cores();
+
+/// Of this process. The environment is asked each time, the system once.
+CoreFacts core_facts();
+
+/// Of this process, as it was started.
+const CoreShare& core_share();
+
+}  // namespace strobe
