@@ -4,12 +4,17 @@
 
 #include <sched.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <ctime>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
+#include "core/cores.h"
 #include "strobe/error.h"
 #include "strobe/machine.h"
 
@@ -77,6 +82,75 @@ TEST(Threads, SeveralCallersAtOnce) {
   EXPECT_EQ(count, 4 * 100 * 16);
 }
 
+TEST(Threads, ACallerDoesNotWaitForAnother) {
+  std::atomic<bool> begun{false};
+  std::atomic<bool> second_done{false};
+  std::atomic<bool> waited{true};
+  std::thread first([&] {
+    parallel_for(2, 2, [&](std::int64_t, int) {
+      begun = true;
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (!second_done && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    });
+    waited = !second_done;
+  });
+  while (!begun) std::this_thread::yield();
+  int count = 0;
+  std::mutex mutex;
+  parallel_for(5, 2, [&](std::int64_t, int) {
+    const std::scoped_lock lock(mutex);
+    ++count;
+  });
+  second_done = true;
+  first.join();
+  EXPECT_EQ(count, 5);
+  EXPECT_FALSE(waited);
+}
+
+TEST(Threads, MoreCallersThanThePoolHasRoomFor) {
+  std::atomic<int> count{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 20; ++i) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 50; ++round)
+        parallel_for(4, 2, [&](std::int64_t, int) { ++count; });
+    });
+  }
+  for (auto& caller : callers) caller.join();
+  EXPECT_EQ(count, 20 * 50 * 4);
+}
+
+TEST(Threads, ManyShortJobsOfAllWidthsWithPausesBetween) {
+  std::int64_t sum = 0;
+  std::array<std::int64_t, 6> parts{};
+  for (int round = 0; round < 2000; ++round) {
+    const int threads = 1 + round % 6;
+    parts.fill(0);
+    parallel_for(threads, threads, [&](std::int64_t item, int thread) {
+      parts[static_cast<std::size_t>(thread)] += item + 1;  // a race if two had the same index
+    });
+    for (const std::int64_t part : parts) sum += part;
+    if (round % 100 == 0) std::this_thread::sleep_for(std::chrono::microseconds(10 * (round % 12)));
+  }
+  std::int64_t expected = 0;
+  for (int round = 0; round < 2000; ++round) expected += (1 + round % 6) * (2 + round % 6) / 2;
+  EXPECT_EQ(sum, expected);
+}
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+TEST(Threads, AnIdlePoolUsesNoCpu) {
+  parallel_for(16, 4, [](std::int64_t, int) {});
+  parallel_for(16, 2, [](std::int64_t, int) {});
+  const double before = cpu_seconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_LT(cpu_seconds() - before, 0.1) << "somebody spins";
+}
+
 /// Cores that the threads of one parallel_for may run on, added up over the threads.
 int cores_of_two_threads() {
   std::atomic<int> cores{0};
@@ -96,6 +170,26 @@ TEST(Threads, PinnedEachToOneCoreAndLetGoAgain) {
   EXPECT_EQ(cores_of_two_threads(), 2);
   pin_threads(false);
   EXPECT_EQ(cores_of_two_threads(), free);
+}
+
+TEST(Threads, CallersThatArePinnedDoNotShareACore) {
+  pin_threads(true);
+  std::array<cpu_set_t, 2> sets{};
+  std::atomic<int> arrived{0};
+  std::vector<std::thread> callers;
+  for (cpu_set_t& set : sets) {
+    callers.emplace_back([&] {
+      parallel_for(1, 1, [&](std::int64_t, int) { sched_getaffinity(0, sizeof set, &set); });
+      ++arrived;
+      while (arrived < 2) std::this_thread::yield();  // both are alive
+    });
+  }
+  for (auto& caller : callers) caller.join();
+  pin_threads(false);
+  EXPECT_EQ(CPU_COUNT(&sets[0]), 1);
+  if (CPU_COUNT(&allowed_cores()) > 2) {
+    EXPECT_FALSE(CPU_EQUAL(&sets[0], &sets[1]));
+  }
 }
 
 TEST(Threads, EnvironmentSetsTheNumber) {

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/threads.h"
+
+namespace strobe {
+
+/// What one parallel_for hands out: items in order, to whoever asks for the next.
+struct Job {
+  ItemBody body;
+  std::int64_t items;
+  int helpers;        ///< threads that may take part beside the caller
+  bool spin = false;  ///< whether waiting may burn a core: there is one for every thread
+  std::atomic<std::int64_t> next_item{0};
+  std::atomic<int> next_thread{1};  ///< 0 is the caller
+  std::exception_ptr error{};
+  std::mutex error_mutex{};
+
+  /// Takes items until there are none left. What the body throws is kept in `error`.
+  void work(int thread) noexcept;
+};
+
+/// Whether this thread is in the body of a parallel_for.
+bool inside_a_job();
+
+/// Threads that live as long as the process. Between jobs they look out for the next one for some
+/// tens of microseconds, which makes a run of short jobs cheap, and then sleep. There are as many
+/// as the widest job has asked for.
+///
+/// Several callers are served at once: each works on its own job from the start, and threads that
+/// are free join the job that is open. A caller that had to wait its turn could do nothing
+/// meanwhile, and one that worked alone would not profit from threads that become free.
+class Pool {
+ public:
+  Pool() = default;
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  /// Works on the job until it is done, with at most job.helpers threads of the pool.
+  void run(Job& job);
+
+ private:
+  /// Where a caller lays out a job. A helper takes a seat by lowering `seats`, and from then on
+  /// the job stays until the helper has lowered `unfinished`.
+  struct alignas(64) Desk {
+    std::atomic<bool> taken{false};
+    std::atomic<int> seats{0};
+    std::atomic<int> unfinished{0};
+    std::atomic<Job*> job{nullptr};
+    std::atomic<bool> caller_sleeps{false};
+    std::condition_variable done{};
+  };
+
+  Desk* take_desk();
+  void grow_to(int threads);
+  void wake_for_open_seats();
+  void wait_for_helpers(Desk& desk, bool spin);
+  Desk* take_seat();
+  int open_seats() const;
+  bool help(Desk& desk, int slot);
+  bool look_out();
+  bool sleep();
+  void serve(int slot);
+
+  std::array<Desk, 8> desks_{};
+  std::atomic<int> size_{0};
+  std::atomic<int> lookouts_{0};  ///< threads that spin
+  std::atomic<int> sleepers_{0};
+  std::mutex mutex_{};  ///< of what follows, and of going to sleep
+  std::condition_variable wake_{};
+  std::vector<std::thread> threads_{};
+  bool stopping_ = false;
+};
+
+}  // namespace strobe
