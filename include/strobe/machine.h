@@ -6,6 +6,7 @@
 
 #include "strobe/dtype.h"
 #include "strobe/export.h"
+#include "strobe/threads.h"
 
 namespace strobe {
 
@@ -31,10 +32,6 @@ STROBE_API double measure_fma_rate(DType dtype, int threads);
 /// Bytes moved per second, reads and writes together, when each thread copies `bytes_per_thread`
 /// from one buffer to another again and again. Takes about 100 ms.
 STROBE_API double measure_copy_rate(std::int64_t bytes_per_thread, int threads);
-
-/// While on, each thread that computes keeps to a core of its own, the calling one included: for
-/// measurements, where a migration costs more than what is measured. Off at first.
-STROBE_API void pin_threads(bool on);
 
 /// "0.1.0"
 STROBE_API const char* version();

@@ -117,9 +117,7 @@ void add_baseline_save(CLI::App& baseline, int& status) {
       ->delimiter(',')
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--threads", o->threads, "CPU threads; all cores if not given")
-      ->check(CLI::Range(1, 65536))
-      ->type_name("N");
+  add_threads(*command, o->threads);
   o->sampling.add_to(*command, false);
   command->add_flag("--force", o->force, "Replace a baseline of that name");
   command->footer(

@@ -155,10 +155,9 @@ void add_bench(CLI::App& program, int& status) {
   command->add_option("--device", o->device, "Where to look for the best implementation")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  command->add_option("--threads", o->threads, "CPU threads; all cores if not given")
-      ->check(CLI::Range(1, 65536))
-      ->type_name("N");
+  add_threads(*command, o->threads);
   o->sampling.add_to(*command);
+  o->sampling.add_pinning_to(*command);
   o->output.add_to(*command);
   command->footer(
       "Defaults: batch 2, seqlen 1024, nheads 8, headdim 64, fp32.\n\n"

@@ -22,6 +22,7 @@ struct CompareOptions {
   ProblemSetOptions problems{};
   std::vector<std::string> implementations{"flash", "standard"};
   std::string base{};
+  int threads = 0;
   SamplingOptions sampling{.budget_s = 3};
   OutputOptions output{};
 };
@@ -109,10 +110,11 @@ void print_results(std::FILE* text, const Results& results, const std::string& b
 
 Results compare_on(const Problem& problem,
                    const std::vector<const Implementation*>& implementations,
-                   const lab::SamplingPolicy& sampling) {
+                   const CompareOptions& options) {
   lab::Operands operands({.problem = problem});
   const lab::SpotCheck check(operands, problem.pass);
-  return lab::benchmark(implementations, operands, problem.pass, &check, {}, sampling);
+  return lab::benchmark(implementations, operands, problem.pass, &check,
+                        {.threads = options.threads}, policy(options));
 }
 
 int exit_status(const std::vector<Results>& all) {
@@ -140,15 +142,15 @@ int compare(const CompareOptions& options) {
   lab::RecordWriter records = options.output.records();
   std::FILE* text = options.output.text();
   const Machine here = machine();
-  const lab::Peaks peaks = lab::machine_peaks();
-  fmt::print(text, "{}, {} cores, {}; measured: fp32 {:.4g} TFLOP/s, memory {:.4g} GB/s\n\n",
-             here.cpu, here.cores, here.isa, peaks.flops_per_second.at(DType::fp32) / 1e12,
+  const lab::Peaks peaks = lab::machine_peaks(options.threads);
+  fmt::print(text, "{}, {} threads, {}; measured: fp32 {:.4g} TFLOP/s, memory {:.4g} GB/s\n\n",
+             here.cpu, peaks.threads, here.isa, peaks.flops_per_second.at(DType::fp32) / 1e12,
              peaks.memory_bytes_per_second() / 1e9);
   std::vector<Results> all;
   Progress progress(problems.size());
   for (std::size_t i = 0; i < problems.size(); ++i) {
     progress.show(i, problems[i].text());
-    all.push_back(compare_on(problems[i], implementations, policy(options)));
+    all.push_back(compare_on(problems[i], implementations, options));
     for (const lab::Benchmark& b : all.back()) records.write(b, peaks);
     progress.clear();
     print_results(text, all.back(), options.base, peaks);
@@ -172,7 +174,9 @@ void add_compare(CLI::App& program, int& status) {
       ->add_option("--base", o->base,
                    "The one that speed-ups are told against; the last one that runs if not given")
       ->type_name("NAME");
+  add_threads(*command, o->threads);
   o->sampling.add_to(*command);
+  o->sampling.add_pinning_to(*command);
   o->output.add_to(*command);
   command->footer(
       "Without a problem, a representative set is compared.\n\n"

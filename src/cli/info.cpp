@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "measure/peaks.h"
 #include "measure/sampler.h"
 #include "report/table.h"
@@ -24,9 +25,10 @@ void show_machine() {
   const Machine here = machine();
   line("Strobe", version());
   line("CPU", fmt::format("{} ({})", here.cpu, here.architecture));
-  line("Threads",
-       fmt::format("{} ({}); STROBE_THREADS=N or --threads N sets another number", here.cores,
-                   here.cores_reason));
+  line("Threads", fmt::format("{} ({}); STROBE_THREADS=N or --threads N sets another number",
+                              here.cores, here.cores_reason));
+  line("Pinning", threads_pinned() ? "each thread to a core of its own (STROBE_PIN)"
+                                   : "only while timed; STROBE_PIN=1 pins each thread to a core");
   line("Memory", fmt::format("{}, {} free", lab::bytes_text(here.memory_bytes),
                              lab::bytes_text(lab::available_memory())));
   line("Last-level cache", here.cache_bytes > 0 ? lab::bytes_text(here.cache_bytes) : "unknown");
@@ -71,8 +73,8 @@ void show_implementations() {
 }
 
 /// This machine as strobe sees it, and what it can run.
-int info(bool measure) {
-  const lab::Peaks peaks = lab::machine_peaks(0, measure);
+int info(int threads, bool measure) {
+  const lab::Peaks peaks = lab::machine_peaks(threads, measure);
   show_machine();
   show_peaks(peaks);
   if (measure) show_overhead();
@@ -88,8 +90,10 @@ void add_info(CLI::App& program, int& status) {
   auto measure = std::make_shared<bool>(false);
   command->add_flag("--measure", *measure,
                     "Measure its peaks again, and keep them for the rooflines of other commands");
+  auto threads = std::make_shared<int>(0);
+  add_threads(*command, *threads);
   command->footer("Example:\n  strobe info --measure");
-  command->callback([&status, measure] { status = info(*measure); });
+  command->callback([&status, measure, threads] { status = info(*threads, *measure); });
 }
 
 }  // namespace strobe::cli

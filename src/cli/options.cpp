@@ -42,6 +42,11 @@ void SamplingOptions::add_to(CLI::App& command, bool with_target) {
       ->capture_default_str();
 }
 
+void SamplingOptions::add_pinning_to(CLI::App& command) {
+  command.add_flag("--no-pin", no_pin,
+                   "Let the system move threads from core to core while they are timed");
+}
+
 lab::SamplingPolicy SamplingOptions::policy() const {
   lab::SamplingPolicy policy;
   if (repeats > 0) {
@@ -51,7 +56,16 @@ lab::SamplingPolicy SamplingOptions::policy() const {
     policy.budget_s = budget_s;
   }
   policy.cache = cache == "cold" ? lab::Cache::cold : lab::Cache::warm;
+  policy.pin = !no_pin;
   return policy;
+}
+
+void add_threads(CLI::App& command, int& threads) {
+  command
+      .add_option("--threads", threads,
+                  "CPU threads; as many as STROBE_THREADS or the machine says if not given")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("N");
 }
 
 namespace {

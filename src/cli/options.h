@@ -34,12 +34,19 @@ struct SamplingOptions {
   double target_percent = 1;
   double budget_s = 5;
   std::string cache = "warm";
+  bool no_pin = false;
 
   /// Without `with_target` the whole budget is spent.
   void add_to(CLI::App& command, bool with_target = true);
 
+  /// For results that are read at once: those kept to be compared are all of pinned threads.
+  void add_pinning_to(CLI::App& command);
+
   lab::SamplingPolicy policy() const;
 };
+
+/// --threads, in every command that runs kernels. 0 is what STROBE_THREADS or the machine says.
+void add_threads(CLI::App& command, int& threads);
 
 /// One problem: by its text form, or by the name of a preset and settings.
 struct ProblemOptions {

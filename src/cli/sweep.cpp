@@ -283,8 +283,7 @@ void add_sweep(CLI::App& program, int& status) {
                    "Also draw time and speed against the sequence length as PNG files, by gnuplot")
       ->type_name("FOLDER");
   command->add_flag("--force", o->force, "Replace files that exist, and measure everything anew");
-  command->add_option("--threads", o->threads, "CPU threads; all cores if not given")
-      ->check(CLI::Range(1, 65536));
+  add_threads(*command, o->threads);
   o->sampling.add_to(*command);
   command->add_flag("--dry-run", o->dry_run,
                     "Print the points with estimates, and measure nothing");

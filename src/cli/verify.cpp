@@ -25,6 +25,7 @@ struct VerifyOptions {
   std::string pass = "both";
   std::vector<std::string> implementations{};
   lab::Inputs inputs{};
+  int threads = 0;
   OutputOptions output{};
 };
 
@@ -155,7 +156,8 @@ int verify(const VerifyOptions& options) {
   Tally tally;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     progress.show(i, cases[i].name());
-    for (const lab::Report& report : lab::verify(cases[i], implementations)) {
+    for (const lab::Report& report :
+         lab::verify(cases[i], implementations, {.threads = options.threads})) {
       tally.add(report.status);
       records.write(cases[i], report);
       if (cases.size() == 1) {
@@ -229,6 +231,7 @@ void add_verify(CLI::App& program, int& status) {
       ->check(CLI::IsMember({"forward", "backward", "both"}))
       ->capture_default_str();
   add_input_options(*command, o->inputs, grid);
+  add_threads(*command, o->threads);
   o->output.add_to(*command);
   command->footer("Example:\n  strobe verify --problem \"b2 s256 h4 hk2 d64 bf16 causal\"");
   command->callback([&status, o] { status = verify(*o); });

@@ -1,5 +1,6 @@
 #include "strobe/implementation.h"
 
+#include "core/pinning.h"
 #include "core/text.h"
 #include "strobe/error.h"
 
@@ -16,6 +17,7 @@ Plan Implementation::plan(const Problem& problem, const PlanOptions& options) co
     throw InvalidArgument("threads",
                           concat("is ", options.threads, ", allowed is 0 (all) or more"));
   }
+  check_pinning();  // rather now than in the middle of a run
   return make_plan(problem, options);
 }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "strobe/error.h"
-#include "strobe/machine.h"
 #include "strobe/strobe.h"
+#include "strobe/threads.h"
 
 namespace strobe::lab {
 

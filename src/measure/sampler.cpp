@@ -5,7 +5,7 @@
 #include <cmath>
 #include <thread>
 
-#include "strobe/machine.h"
+#include "strobe/threads.h"
 
 namespace strobe::lab {
 namespace {
@@ -22,10 +22,13 @@ constexpr double kRefillMs = 100;
 
 class PinnedThreads {
  public:
-  PinnedThreads() { pin_threads(true); }
-  ~PinnedThreads() { pin_threads(false); }
+  explicit PinnedThreads(bool pin) { pin_threads(pin); }
+  ~PinnedThreads() { pin_threads(before_); }
   PinnedThreads(const PinnedThreads&) = delete;
   PinnedThreads& operator=(const PinnedThreads&) = delete;
+
+ private:
+  bool before_ = threads_pinned();
 };
 
 /// One trial on its way through warm-up and samples.
@@ -157,7 +160,7 @@ SamplingPolicy SamplingPolicy::exactly(int samples) {
 }
 
 std::vector<Measurement> sample(std::span<const Trial> trials, const SamplingPolicy& policy) {
-  const PinnedThreads pinned;
+  const PinnedThreads pinned(policy.pin);
   std::vector<Sampling> samplings;
   for (const Trial& trial : trials) samplings.emplace_back(trial, policy, trials.size() == 1);
   for (Sampling& sampling : samplings) sampling.warm_up();

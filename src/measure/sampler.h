@@ -41,6 +41,7 @@ struct SamplingPolicy {
   int min_samples = 3;      ///< at least, whatever the budget
   int max_samples = 10000;  ///< at most, whatever the target
   double budget_s = 2;      ///< no further sample is begun after this many seconds
+  bool pin = true;          ///< each thread to a core while it is timed
 
   /// Exactly so many samples, however uncertain.
   static SamplingPolicy exactly(int samples);
@@ -53,7 +54,7 @@ struct Measurement {
   std::exception_ptr failure{};  ///< what ended it early; there are no samples then
 };
 
-/// Times the trials by the policy, on pinned threads. Several take turns, so that a machine that
+/// Times the trials by the policy. Several take turns, so that a machine that
 /// gets slower does so for all of them; then, for warm caches, a short one runs once untimed before
 /// each of its samples. A trial that throws drops out with its failure.
 std::vector<Measurement> sample(std::span<const Trial> trials, const SamplingPolicy& policy);

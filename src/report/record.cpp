@@ -131,7 +131,7 @@ json sampling_record(const Benchmark& b) {
           {"max_samples", b.policy.max_samples},
           {"interleaved_with", b.rivals},
           {"clock", "steady"},
-          {"pinned", true}};
+          {"pinned", b.policy.pin}};
 }
 
 json roof_record(const Roofline& roof) {

@@ -30,8 +30,8 @@ class Misbehaviour : public Error {
 /// Runs one implementation on the operands, whole passes at a time.
 class Runner {
  public:
-  Runner(const Implementation& implementation, Operands& operands)
-      : implementation_(implementation), operands_(operands) {}
+  Runner(const Implementation& implementation, Operands& operands, const PlanOptions& options)
+      : implementation_(implementation), operands_(operands), options_(options) {}
 
   /// Forward, then backward if the case asks for it, from poisoned memory.
   Snapshot run() {
@@ -53,7 +53,7 @@ class Runner {
 
  private:
   void run_pass(Pass pass) {
-    Execution execution(implementation_, operands_, pass);
+    Execution execution(implementation_, operands_, pass, options_);
     execution.run();
     if (!execution.workspace_intact()) {
       throw Misbehaviour(fmt::format("writes outside of its workspace of {} bytes ({})",
@@ -64,6 +64,7 @@ class Runner {
 
   const Implementation& implementation_;
   Operands& operands_;
+  PlanOptions options_;
   Plan plan_;
 };
 
@@ -79,7 +80,7 @@ Truth ask_oracle_and_baseline(Operands& operands) {
   const Problem& problem = operands.problem();
   const Tensors views = operands.tensors(problem.pass);
   Truth truth{.oracle = oracle(problem, views)};
-  Runner baseline(Registry::instance().find(kBaselineName), operands);
+  Runner baseline(Registry::instance().find(kBaselineName), operands, {});
   const Snapshot snapshot = baseline.run();
   for (std::size_t i = 0; i < kOutputs.size(); ++i) {
     truth.baseline[i] = to_doubles(snapshot[i], (views.*kOutputs[i].view).dtype);
@@ -187,10 +188,11 @@ void judge_all(const Operands& operands, const Snapshot& ours, const Truth& trut
   }
 }
 
-Report verify_one(const Implementation& implementation, Operands& operands, Truth& truth) {
+Report verify_one(const Implementation& implementation, Operands& operands,
+                  const PlanOptions& options, Truth& truth) {
   Report report{.implementation = std::string(implementation.name()),
                 .device = implementation.device()};
-  Runner runner(implementation, operands);
+  Runner runner(implementation, operands, options);
   const Snapshot ours = run_checked(runner, operands);
   report.tuning = runner.plan().tuning;
   report.workspace_bytes = runner.plan().workspace_bytes;
@@ -210,9 +212,10 @@ Report not_ok(const Implementation& implementation, Status status, const std::st
 }
 
 /// A missing feature, missing memory or a broken promise is a finding, not the end of the work.
-Report verify_or_explain(const Implementation& implementation, Operands& operands, Truth& truth) {
+Report verify_or_explain(const Implementation& implementation, Operands& operands,
+                         const PlanOptions& options, Truth& truth) {
   try {
-    return verify_one(implementation, operands, truth);
+    return verify_one(implementation, operands, options, truth);
   } catch (const Unsupported& error) {
     return not_ok(implementation, Status::unsupported, error.what());
   } catch (const OutOfMemory& error) {
@@ -238,13 +241,13 @@ std::string_view name_of(Status status) {
   return "unknown";
 }
 
-std::vector<Report> verify(const Case& what,
-                           std::span<const Implementation* const> implementations) {
+std::vector<Report> verify(const Case& what, std::span<const Implementation* const> implementations,
+                           const PlanOptions& options) {
   Operands operands(what);
   Truth truth = ask_oracle_and_baseline(operands);
   std::vector<Report> reports;
   for (const Implementation* implementation : implementations) {
-    reports.push_back(verify_or_explain(*implementation, operands, truth));
+    reports.push_back(verify_or_explain(*implementation, operands, options, truth));
   }
   return reports;
 }

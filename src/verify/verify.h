@@ -42,8 +42,8 @@ inline constexpr std::string_view kBaselineName = "standard";
 /// implementation's backward pass is given its own forward pass's output and LSE, and both are
 /// checked. Each must also give the same bits twice, leave its inputs alone and write nothing
 /// beside its outputs and its workspace. The oracle and the baseline run once for all.
-std::vector<Report> verify(const Case& what,
-                           std::span<const Implementation* const> implementations);
+std::vector<Report> verify(const Case& what, std::span<const Implementation* const> implementations,
+                           const PlanOptions& options = {});
 
 Report verify(const Case& what, const Implementation& implementation);
 

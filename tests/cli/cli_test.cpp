@@ -41,6 +41,47 @@ TEST(Info, SaysWhatIsHere) {
   }
 }
 
+TEST(Info, SaysWhereTheNumberOfThreadsComesFrom) {
+  const Outcome outcome =
+      strobe("info >/dev/null; STROBE_THREADS=1 STROBE_PIN=1 " STROBE_PROGRAM " info");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "1 (STROBE_THREADS)")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "a core of its own (STROBE_PIN)")) << outcome.out;
+}
+
+TEST(Info, RefusesAPinThatIsNoAnswer) {
+  for (const char* command : {" info", " verify --problem 's8 d8 fp32'",
+                              " bench --seqlen 8 --threads 1 --repeats 1 --no-grad"}) {
+    const Outcome outcome =
+        strobe(std::string("list >/dev/null; STROBE_PIN=yes " STROBE_PROGRAM) + command);
+    EXPECT_NE(outcome.status, 0) << command;
+    EXPECT_TRUE(contains(outcome.out + outcome.err, "STROBE_PIN is 'yes', allowed is 0 or 1"))
+        << command << ": " << outcome.out << outcome.err;
+  }
+}
+
+TEST(ThreadOptions, CanBeSetInEveryCommandThatRunsKernels) {
+  for (const char* command : {"info", "verify", "bench", "compare", "sweep", "baseline save"}) {
+    EXPECT_TRUE(contains(strobe(std::string(command) + " --help").out, "--threads")) << command;
+    expect_refusal(std::string(command) + (command == std::string("baseline save") ? " x" : "") +
+                       " --threads 0",
+                   2, "--threads");
+  }
+}
+
+TEST(ThreadOptions, AreUsedAsManyAsAsked) {
+  const Outcome verified = strobe("verify --problem 's40 h2 d16 fp32' --threads 3");
+  EXPECT_EQ(verified.status, 0) << verified.err;
+  EXPECT_TRUE(contains(verified.out, "threads 3")) << verified.out;
+  const Outcome compared = strobe(
+      "compare --quick --problem 's64 h2 d16 fp32' --threads 1 --impl flash --no-pin --json -");
+  ASSERT_EQ(compared.status, 0) << compared.err;
+  const json record = lines(compared.out).at(0);
+  EXPECT_EQ(record["machine"]["threads"], 1);
+  EXPECT_EQ(record["plan"]["threads"], "1");
+  EXPECT_EQ(record["sampling"]["pinned"], false);
+}
+
 TEST(Info, RefusesAnIsaThatIsNotThere) {
   const Outcome outcome = strobe("info >/dev/null; STROBE_CPU_ISA=mmx " STROBE_PROGRAM " info");
   EXPECT_EQ(outcome.status, 2);

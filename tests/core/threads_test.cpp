@@ -11,12 +11,14 @@
 #include <ctime>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "core/cores.h"
+#include "core/pinning.h"
 #include "strobe/error.h"
-#include "strobe/machine.h"
+#include "strobe/threads.h"
 
 namespace strobe {
 namespace {
@@ -190,6 +192,30 @@ TEST(Threads, CallersThatArePinnedDoNotShareACore) {
   if (CPU_COUNT(&allowed_cores()) > 2) {
     EXPECT_FALSE(CPU_EQUAL(&sets[0], &sets[1]));
   }
+}
+
+TEST(Threads, PinByEnvironmentIsOneOrZero) {
+  EXPECT_FALSE(parse_pin(nullptr));
+  EXPECT_FALSE(parse_pin(""));
+  EXPECT_FALSE(parse_pin("0"));
+  EXPECT_TRUE(parse_pin("1"));
+  for (const char* wrong : {"yes", "2", "-1", " 1"}) {
+    try {
+      parse_pin(wrong);
+      ADD_FAILURE() << wrong;
+    } catch (const InvalidArgument& error) {
+      EXPECT_EQ(error.field(), "STROBE_PIN");
+      EXPECT_EQ(std::string(error.what()),
+                "STROBE_PIN is '" + std::string(wrong) + "', allowed is 0 or 1");
+    }
+  }
+}
+
+TEST(Threads, PinnedOrNotCanBeAsked) {
+  pin_threads(true);
+  EXPECT_TRUE(threads_pinned());
+  pin_threads(false);
+  EXPECT_FALSE(threads_pinned());
 }
 
 TEST(Threads, EnvironmentSetsTheNumber) {
