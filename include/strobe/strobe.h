@@ -135,6 +135,17 @@ STROBE_API const char* strobe_plan_description(const strobe_plan* plan);
 STROBE_API strobe_status strobe_run(const strobe_plan* plan, const strobe_tensors* tensors,
                                     void* workspace, size_t workspace_bytes, void* stream);
 
+/* What an executor is given to call, and an executor: the host program's own threads. It must call
+ * call(argument, task) once for every task in [0, tasks), in any order, on any threads, as many at
+ * a time as it likes (one is enough), and return when all of them have returned. It may be called
+ * by several threads at once. */
+typedef void (*strobe_task)(void* argument, int64_t task);
+typedef void (*strobe_executor)(void* context, int64_t tasks, strobe_task call, void* argument);
+
+/* From now on the library computes on the executor's threads, or, if it is NULL, on its own again.
+ * Calls that have begun keep the executor they began with, so `context` must outlive them. */
+STROBE_API void strobe_set_executor(strobe_executor executor, void* context);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #include "strobe/machine.h"
 #include "strobe/registry.h"
 #include "strobe/strobe.h"
+#include "strobe/threads.h"
 
 struct strobe_plan {
   const strobe::Implementation* implementation;
@@ -266,4 +267,8 @@ strobe_status strobe_run(const strobe_plan* plan, const strobe_tensors* tensors,
     planned.implementation->run(planned.plan, to_tensors(required(tensors, "tensors")), workspace,
                                 workspace_bytes, stream);
   });
+}
+
+void strobe_set_executor(strobe_executor executor, void* context) {
+  set_executor({.run = executor, .context = context});
 }

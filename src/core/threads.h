@@ -30,7 +30,8 @@ class ItemBody {
 
 /// Calls body(item, thread) once for every item in [0, items), items handed out in order to at
 /// most `threads` threads (the caller is one of them); thread < threads. Returns when all are
-/// done and rethrows the first exception. Nested calls run in the calling thread.
+/// done and rethrows the first exception. Nested calls run in the calling thread. The threads are
+/// the library's own, or the host's (set_executor).
 void parallel_for(std::int64_t items, int threads, ItemBody body);
 
 }  // namespace strobe
