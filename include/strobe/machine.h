@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "strobe/dtype.h"
@@ -24,9 +25,22 @@ struct Machine {
 
 STROBE_API Machine machine();
 
-/// FLOP/s of this machine's fastest multiply-add of operands of this type, summed in fp32, with
-/// the operands in registers: the roof that results are held against. fp16 and bf16 are multiplied
-/// as fp32 where there is no instruction for them. Takes about 50 ms.
+/// A way to multiply operands of a type and add up the products, in fp32, or int32 for integers.
+struct MultiplyAdd {
+  std::string_view name{};  ///< "amx", "avx512-vnni"; "avx512" is its fused multiply-add
+  DType dtype = DType::fp32;
+};
+
+/// Those that this machine has, and that go with the kernels in use.
+STROBE_API std::vector<MultiplyAdd> multiply_adds();
+
+/// Operations per second of one of them, two for each product, with the operands in registers.
+/// Throws InvalidArgument if it is not among multiply_adds(). Takes about 50 ms.
+STROBE_API double measure_multiply_add(const MultiplyAdd& which, int threads);
+
+/// That of the fastest for this type: the roof that results are held against. fp16 and bf16 are
+/// multiplied as fp32 where there is no instruction for them; 0 if there is no way at all. Takes
+/// about 50 ms for each way.
 STROBE_API double measure_fma_rate(DType dtype, int threads);
 
 /// Bytes moved per second, reads and writes together, when each thread copies `bytes_per_thread`

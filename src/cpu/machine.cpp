@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "core/cores.h"
+#include "core/text.h"
 #include "core/threads.h"
 #include "cpu/isa.h"
 #include "cpu/matrix_units.h"
+#include "strobe/error.h"
 
 namespace strobe {
 namespace {
@@ -65,6 +67,44 @@ double best_rate(int threads, double (*loop)(std::int64_t iterations)) {
   return best;
 }
 
+/// Whether the kernels in use are of the unit's instruction set (of its own name, if there are
+/// such) or a better one, which they are not if STROBE_CPU_ISA holds them back.
+bool goes_with_kernels(const cpu::MatrixUnit& unit) {
+  const std::string_view active = cpu::active_isa().name;
+  bool reached = false;
+  for (const cpu::Isa& isa : cpu::isas()) {
+    const std::string_view name = isa.kernels->name;
+    reached = reached || name == active;
+    if (name == unit.name || name == unit.isa) return reached;
+  }
+  return false;
+}
+
+/// The instruction set of the vectors that the kernels in use have, also if they are named after a
+/// matrix unit.
+std::string_view vector_isa() {
+  const std::string_view active = cpu::active_isa().name;
+  for (const cpu::MatrixUnit& unit : cpu::matrix_units()) {
+    if (unit.name == active) return unit.isa;
+  }
+  return active;
+}
+
+using Loop = double (*)(std::int64_t iterations);
+
+Loop loop_of(const MultiplyAdd& which) {
+  const cpu::IsaKernels& kernels = cpu::active_isa();
+  if (which.dtype == DType::fp32 && which.name == vector_isa()) return kernels.multiply_add_loop;
+  for (const cpu::MatrixUnit& unit : cpu::matrix_units()) {
+    if (unit.name == which.name && unit.dtype == which.dtype && goes_with_kernels(unit) &&
+        unit.runs_here()) {
+      return unit.multiply_add_loop;
+    }
+  }
+  throw InvalidArgument("multiply-add", concat("is '", which.name, "' for ", name_of(which.dtype),
+                                               ", which this machine does not have"));
+}
+
 }  // namespace
 
 Machine machine() {
@@ -84,13 +124,24 @@ Machine machine() {
   return result;
 }
 
-double measure_fma_rate(DType dtype, int threads) {
-  const cpu::IsaKernels& kernels = cpu::active_isa();
-  double best = best_rate(threads, kernels.multiply_add_loop);
-  const bool forced_to_less = kernels.name != machine().isas.front();
+std::vector<MultiplyAdd> multiply_adds() {
+  std::vector<MultiplyAdd> found{{vector_isa(), DType::fp32}};
   for (const cpu::MatrixUnit& unit : cpu::matrix_units()) {
-    if (unit.dtype != dtype || forced_to_less || !unit.runs_here()) continue;
-    best = std::max(best, best_rate(threads, unit.multiply_add_loop));
+    if (goes_with_kernels(unit) && unit.runs_here()) found.push_back({unit.name, unit.dtype});
+  }
+  return found;
+}
+
+double measure_multiply_add(const MultiplyAdd& which, int threads) {
+  return best_rate(threads, loop_of(which));
+}
+
+double measure_fma_rate(DType dtype, int threads) {
+  const bool fits_fp32 = dtype == DType::fp16 || dtype == DType::bf16;
+  double best = 0;
+  for (const MultiplyAdd& each : multiply_adds()) {
+    if (each.dtype != dtype && !(fits_fp32 && each.dtype == DType::fp32)) continue;
+    best = std::max(best, measure_multiply_add(each, threads));
   }
   return best;
 }

@@ -13,15 +13,36 @@
 namespace strobe::cpu {
 
 // Each is defined by its translation unit under isa/, compiled with that unit's flags.
+namespace scalar_int8 {
+double multiply_add_loop(std::int64_t iterations);
+}
 #if defined(__x86_64__)
 namespace amx_bf16 {
+double multiply_add_loop(std::int64_t iterations);
+}
+namespace amx_int8 {
 double multiply_add_loop(std::int64_t iterations);
 }
 namespace avx512_bf16 {
 double multiply_add_loop(std::int64_t iterations);
 }
+namespace avx512_vnni {
+double multiply_add_loop(std::int64_t iterations);
+}
+namespace avx_vnni {
+double multiply_add_loop(std::int64_t iterations);
+}
+namespace avx2_int8 {
+double multiply_add_loop(std::int64_t iterations);
+}
 #elif defined(__aarch64__)
 namespace neon_bf16 {
+double multiply_add_loop(std::int64_t iterations);
+}
+namespace neon_dot {
+double multiply_add_loop(std::int64_t iterations);
+}
+namespace neon_i8mm {
 double multiply_add_loop(std::int64_t iterations);
 }
 #endif
@@ -46,29 +67,74 @@ bool has_avx512_bf16() {
   return __builtin_cpu_supports("avx512f") && (Features(1).eax & kAvx512Bf16) != 0;
 }
 
+bool has_avx512_vnni() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vnni");
+}
+
+bool has_avx_vnni() {
+  constexpr unsigned kAvxVnni = 1U << 4;
+  return __builtin_cpu_supports("avx2") && (Features(1).eax & kAvxVnni) != 0;
+}
+
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2");
+}
+
 /// The tile registers are large, so Linux hands them out only to a process that asks.
-bool has_amx_bf16() {
-  constexpr unsigned kAmxBf16AndTile = 1U << 22 | 1U << 24;
+bool has_amx(unsigned kind) {
+  constexpr unsigned kTile = 1U << 24;
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;
-  return (Features(0).edx & kAmxBf16AndTile) == kAmxBf16AndTile &&
+  return (Features(0).edx & (kTile | kind)) == (kTile | kind) &&
          syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-constexpr std::array kUnits = {
-    MatrixUnit{"amx", DType::bf16, has_amx_bf16, amx_bf16::multiply_add_loop},
-    MatrixUnit{"avx512-bf16", DType::bf16, has_avx512_bf16, avx512_bf16::multiply_add_loop}};
+bool has_amx_bf16() {
+  return has_amx(1U << 22);
+}
+
+bool has_amx_int8() {
+  return has_amx(1U << 25);
+}
 #elif defined(__aarch64__)
 bool has_neon_bf16() {
   constexpr unsigned long kBf16 = 1UL << 14;  // HWCAP2_BF16
   return (getauxval(AT_HWCAP2) & kBf16) != 0;
 }
 
-constexpr std::array kUnits = {
-    MatrixUnit{"bfmmla", DType::bf16, has_neon_bf16, neon_bf16::multiply_add_loop}};
-#else
-constexpr std::array<MatrixUnit, 0> kUnits{};
+bool has_neon_i8mm() {
+  constexpr unsigned long kI8mm = 1UL << 13;  // HWCAP2_I8MM
+  return (getauxval(AT_HWCAP2) & kI8mm) != 0;
+}
+
+bool has_neon_dot() {
+  constexpr unsigned long kDotProduct = 1UL << 20;  // HWCAP_ASIMDDP
+  return (getauxval(AT_HWCAP) & kDotProduct) != 0;
+}
 #endif
+
+bool always() {
+  return true;
+}
+
+// The instructions that multiply unsigned by signed bytes stand for kernels of signed ones, which
+// shift one side.
+constexpr std::array kUnits = {
+#if defined(__x86_64__)
+    MatrixUnit{"amx", DType::bf16, "avx512", has_amx_bf16, amx_bf16::multiply_add_loop},
+    MatrixUnit{"avx512-bf16", DType::bf16, "avx512", has_avx512_bf16,
+               avx512_bf16::multiply_add_loop},
+    MatrixUnit{"amx", DType::int8, "avx512", has_amx_int8, amx_int8::multiply_add_loop},
+    MatrixUnit{"avx512-vnni", DType::int8, "avx512", has_avx512_vnni,
+               avx512_vnni::multiply_add_loop},
+    MatrixUnit{"avx-vnni", DType::int8, "avx2", has_avx_vnni, avx_vnni::multiply_add_loop},
+    MatrixUnit{"avx2", DType::int8, "avx2", has_avx2, avx2_int8::multiply_add_loop},
+#elif defined(__aarch64__)
+    MatrixUnit{"bfmmla", DType::bf16, "neon", has_neon_bf16, neon_bf16::multiply_add_loop},
+    MatrixUnit{"smmla", DType::int8, "neon", has_neon_i8mm, neon_i8mm::multiply_add_loop},
+    MatrixUnit{"sdot", DType::int8, "neon", has_neon_dot, neon_dot::multiply_add_loop},
+#endif
+    MatrixUnit{"scalar", DType::int8, "scalar", always, scalar_int8::multiply_add_loop}};
 
 }  // namespace
 

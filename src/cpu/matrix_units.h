@@ -8,17 +8,18 @@
 
 namespace strobe::cpu {
 
-/// Instructions that multiply 16-bit operands and add in fp32 faster than the vector units multiply
-/// fp32. A roof for such a dtype must know them, whether a kernel uses them or not.
+/// Instructions that multiply operands narrower than fp32 and add in fp32, or integers in int32. A
+/// roof for such a dtype must know them, whether a kernel uses them or not.
 struct MatrixUnit {
   std::string_view name;
   DType dtype;
+  std::string_view isa;  ///< the kernels' instruction set that they go with
   bool (*runs_here)();
-  /// Multiplies and adds with operands in registers; returns the floating-point operations done.
+  /// Multiplies and adds with operands in registers; returns the operations done, two for each.
   double (*multiply_add_loop)(std::int64_t iterations);
 };
 
-/// Those this build knows for this architecture, fastest first.
+/// Those this build knows for this architecture, fastest first for each dtype.
 std::span<const MatrixUnit> matrix_units();
 
 }  // namespace strobe::cpu

@@ -41,6 +41,12 @@ void Peaks::raise_to(const Peaks& other) {
   for (const auto& [dtype, rate] : other.flops_per_second) {
     flops_per_second[dtype] = std::max(flops_per_second[dtype], rate);
   }
+  for (InstructionRate& rate : instructions) {
+    for (const InstructionRate& known : other.instructions) {
+      if (known.name == rate.name && known.dtype == rate.dtype)
+        rate.per_second = std::max(rate.per_second, known.per_second);
+    }
+  }
   if (copy.size() != other.copy.size()) return;
   for (std::size_t i = 0; i < copy.size(); ++i) {
     copy[i].bytes_per_second = std::max(copy[i].bytes_per_second, other.copy[i].bytes_per_second);
@@ -49,8 +55,15 @@ void Peaks::raise_to(const Peaks& other) {
 
 Peaks measure_peaks(int threads) {
   Peaks peaks{.threads = threads > 0 ? threads : machine().cores};
-  for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16}) {
-    peaks.flops_per_second[dtype] = best_of([&] { return measure_fma_rate(dtype, peaks.threads); });
+  for (const MultiplyAdd& each : multiply_adds()) {
+    const double rate = best_of([&] { return measure_multiply_add(each, peaks.threads); });
+    peaks.instructions.push_back({std::string(each.name), each.dtype, rate});
+    double& best = peaks.flops_per_second[each.dtype];
+    best = std::max(best, rate);
+  }
+  for (const DType dtype : {DType::fp16, DType::bf16}) {  // can always be multiplied as fp32
+    double& best = peaks.flops_per_second[dtype];
+    best = std::max(best, peaks.flops_per_second[DType::fp32]);
   }
   for (const std::int64_t bytes : working_sets(peaks.threads)) {
     peaks.copy.push_back({bytes, best_of([&] { return measure_copy_rate(bytes, peaks.threads); })});

@@ -18,9 +18,17 @@ struct Peaks {
     double bytes_per_second = 0;
   };
 
+  /// Operations per second of one way to multiply and add, by its name.
+  struct InstructionRate {
+    std::string name{};
+    DType dtype = DType::fp32;
+    double per_second = 0;
+  };
+
   int threads = 0;
-  std::map<DType, double> flops_per_second{};  ///< multiply-adds in registers, two each
-  std::vector<CopyRate> copy{};                ///< from the fastest cache out to memory
+  std::map<DType, double> flops_per_second{};   ///< multiply-adds in registers, two each
+  std::vector<InstructionRate> instructions{};  ///< what those are the best of
+  std::vector<CopyRate> copy{};                 ///< from the fastest cache out to memory
 
   double memory_bytes_per_second() const { return copy.empty() ? 0 : copy.back().bytes_per_second; }
 
@@ -31,7 +39,7 @@ struct Peaks {
   double bytes_per_second_within(std::int64_t bytes) const;
 };
 
-/// Takes two or three seconds. The best of several tries each: a busy moment must not lower the
+/// Takes about three seconds. The best of several tries each: a busy moment must not lower the
 /// roof and so flatter the results.
 Peaks measure_peaks(int threads = 0);
 

@@ -29,13 +29,23 @@ json to_json(const Peaks& peaks) {
   json flops = json::object();
   for (const auto& [dtype, rate] : peaks.flops_per_second)
     flops[std::string(name_of(dtype))] = rate;
-  return {{"threads", peaks.threads}, {"flops_per_second", flops}, {"copy", copy}};
+  json instructions = json::array();
+  for (const auto& rate : peaks.instructions)
+    instructions.push_back({rate.name, name_of(rate.dtype), rate.per_second});
+  return {{"threads", peaks.threads},
+          {"flops_per_second", flops},
+          {"instructions", instructions},
+          {"copy", copy}};
 }
 
 Peaks from_json(const json& kept) {
   Peaks peaks{.threads = kept.at("threads")};
   for (const auto& [name, rate] : kept.at("flops_per_second").items()) {
     peaks.flops_per_second[parse_dtype(name).value()] = rate;
+  }
+  for (const json& rate : kept.at("instructions")) {
+    const auto dtype = parse_dtype(rate.at(1).get<std::string>());
+    peaks.instructions.push_back({rate.at(0), dtype.value(), rate.at(2)});
   }
   for (const json& rate : kept.at("copy")) peaks.copy.push_back({rate.at(0), rate.at(1)});
   return peaks;

@@ -36,7 +36,7 @@ TEST(Info, SaysWhatIsHere) {
   const Outcome outcome = strobe("info");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   for (const char* part : {"CPU", "STROBE_CPU_ISA", "STROBE_THREADS", "Memory", "no CUDA backend",
-                           "flash", "standard", "oracle"}) {
+                           "TFLOP/s by ", "TOP/s by ", "flash", "standard", "oracle"}) {
     EXPECT_TRUE(contains(outcome.out, part)) << part;
   }
 }

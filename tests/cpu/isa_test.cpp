@@ -48,8 +48,39 @@ TEST(Isa, AnUnknownNameListsTheKnownOnes) {
   }
 }
 
+std::vector<std::string> names_of_multiply_adds(DType dtype) {
+  std::vector<std::string> names;
+  for (const MultiplyAdd& each : multiply_adds()) {
+    if (each.dtype == dtype) names.emplace_back(each.name);
+  }
+  return names;
+}
+
+TEST(MultiplyAdds, EachThatIsHereCanBeMeasured) {
+  for (const MultiplyAdd& each : multiply_adds()) {
+    const double rate = measure_multiply_add(each, 1);
+    EXPECT_GT(rate, 1e6) << each.name << " " << name_of(each.dtype);
+    EXPECT_LT(rate, 1e14) << each.name << " " << name_of(each.dtype);
+  }
+  EXPECT_EQ(names_of_multiply_adds(DType::fp32).size(), 1u);
+  EXPECT_EQ(names_of_multiply_adds(DType::int8).back(), "scalar");
+}
+
+TEST(MultiplyAdds, GoWithTheKernelsInUse) {
+  const std::size_t all = multiply_adds().size();
+  {
+    const test::ScopedVariable forced("STROBE_CPU_ISA", "scalar");
+    EXPECT_EQ(names_of_multiply_adds(DType::fp32), std::vector<std::string>{"scalar"});
+    EXPECT_EQ(names_of_multiply_adds(DType::bf16), std::vector<std::string>{});
+    EXPECT_EQ(names_of_multiply_adds(DType::int8), std::vector<std::string>{"scalar"});
+    EXPECT_THROW(measure_multiply_add({"amx", DType::int8}, 1), InvalidArgument);
+  }
+  EXPECT_EQ(multiply_adds().size(), all);
+  EXPECT_THROW(measure_multiply_add({"abacus", DType::fp32}, 1), InvalidArgument);
+}
+
 TEST(Isa, TheMeasuredRatesAreFiniteOnes) {
-  for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16}) {
+  for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::int8}) {
     const double rate = measure_fma_rate(dtype, 1);
     EXPECT_GT(rate, 1e7) << name_of(dtype);
     EXPECT_LT(rate, 1e14) << name_of(dtype);

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "measure/flops.h"
 #include "measure/roofline.h"
@@ -64,6 +65,14 @@ TEST_F(PeaksCache, MeasuresOnceAndRemembers) {
   const Peaks second = machine_peaks(1);
   EXPECT_EQ(first.flops_per_second, second.flops_per_second) << "two measurements would differ";
   EXPECT_EQ(first.threads, second.threads);
+  ASSERT_EQ(first.instructions.size(), second.instructions.size());
+  for (std::size_t i = 0; i < first.instructions.size(); ++i) {
+    EXPECT_EQ(first.instructions[i].name, second.instructions[i].name);
+    EXPECT_EQ(first.instructions[i].dtype, second.instructions[i].dtype);
+    EXPECT_EQ(first.instructions[i].per_second, second.instructions[i].per_second);
+  }
+  EXPECT_GT(first.flops_per_second.at(DType::int8), 0);
+  EXPECT_GE(first.flops_per_second.at(DType::bf16), first.flops_per_second.at(DType::fp32));
   ASSERT_EQ(first.copy.size(), second.copy.size());
   EXPECT_EQ(first.memory_bytes_per_second(), second.memory_bytes_per_second());
   EXPECT_GE(machine_peaks(1, true).memory_bytes_per_second(), first.memory_bytes_per_second())
@@ -73,12 +82,30 @@ TEST_F(PeaksCache, MeasuresOnceAndRemembers) {
 TEST(Peaks, TheBetterOfTwoMeasurementsIsKept) {
   Peaks busy{.threads = 2,
              .flops_per_second = {{DType::fp32, 5e11}, {DType::bf16, 9e12}},
+             .instructions = {{"amx", DType::bf16, 9e12}, {"amx", DType::int8, 1e13}},
              .copy = {{1000, 2e12}, {10'000, 1e10}, {100'000, 1e9}}};
-  busy.raise_to(kPeaks);
+  Peaks quiet = kPeaks;
+  quiet.instructions = {{"amx", DType::int8, 2e13}, {"amx", DType::bf16, 8e12}};
+  busy.raise_to(quiet);
+  EXPECT_EQ(busy.instructions[0].per_second, 9e12);
+  EXPECT_EQ(busy.instructions[1].per_second, 2e13);
   EXPECT_EQ(busy.flops_per_second.at(DType::fp32), 1e12);
   EXPECT_EQ(busy.flops_per_second.at(DType::bf16), 9e12);
   EXPECT_EQ(busy.copy[0].bytes_per_second, 2e12);
   EXPECT_EQ(busy.copy[1].bytes_per_second, 1e11);
+}
+
+TEST_F(PeaksCache, AFileOfAnEarlierFormIsMeasuredAnew) {
+  machine_peaks(1);
+  std::ifstream file(peaks_cache_path());
+  nlohmann::json cache = nlohmann::json::parse(file);
+  nlohmann::json& entry = cache.begin().value();
+  entry.erase("instructions");
+  entry["flops_per_second"].erase("int8");
+  std::ofstream(peaks_cache_path()) << cache;
+  const Peaks again = machine_peaks(1);
+  EXPECT_FALSE(again.instructions.empty());
+  EXPECT_GT(again.flops_per_second.at(DType::int8), 0);
 }
 
 TEST_F(PeaksCache, AFileThatMakesNoSenseIsReplaced) {

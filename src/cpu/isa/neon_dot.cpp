@@ -1,0 +1,27 @@
+#include <arm_neon.h>
+
+#include <cstdint>
+
+namespace strobe::cpu::neon_dot {
+
+double multiply_add_loop(std::int64_t iterations);
+double multiply_add_loop(std::int64_t iterations) {
+  constexpr int kAccumulators = 24;
+  int32x4_t sums[kAccumulators];
+#pragma GCC unroll 24
+  for (int k = 0; k < kAccumulators; ++k) {
+    sums[k] = vdupq_n_s32(0);
+    __asm__("" : "+w"(sums[k]));  // for all the compiler knows, each is different
+  }
+  const int8x16_t ones = vdupq_n_s8(1);
+  for (std::int64_t i = 0; i < iterations; ++i) {
+#pragma GCC unroll 24
+    for (int k = 0; k < kAccumulators; ++k) sums[k] = vdotq_s32(sums[k], ones, ones);
+  }
+  // Somebody reads them, one by one: with an address GCC 12 would keep them in memory.
+#pragma GCC unroll 24
+  for (int k = 0; k < kAccumulators; ++k) __asm__ volatile("" : : "w"(sums[k]));
+  return 2.0 * 16 * kAccumulators * static_cast<double>(iterations);
+}
+
+}  // namespace strobe::cpu::neon_dot
