@@ -1,0 +1,2 @@
+#define STROBE_ISA plain
+#include "reference/gemm/row_kernels_generic.h"
