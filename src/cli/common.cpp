@@ -29,6 +29,17 @@ std::vector<const Implementation*> find_implementations(const std::vector<std::s
   return found;
 }
 
+std::vector<std::string> useful_implementations(const std::vector<std::string>& names,
+                                                const std::vector<Problem>& problems) {
+  std::vector<std::string> useful;
+  for (const std::string& name : names) {
+    const Implementation& implementation = Registry::instance().find(name);
+    const auto supported = [&](const Problem& p) { return bool{implementation.supports(p)}; };
+    if (std::any_of(problems.begin(), problems.end(), supported)) useful.push_back(name);
+  }
+  return useful.empty() ? names : useful;
+}
+
 std::string duration_text(double seconds) {
   if (seconds < 100) return fmt::format("{:.0f} s", std::ceil(seconds));
   if (seconds < 100 * 60) return fmt::format("{:.0f} min", seconds / 60);

@@ -13,6 +13,10 @@ namespace strobe::cli {
 /// The implementations with these names. Throws InvalidArgument listing those there are.
 std::vector<const Implementation*> find_implementations(const std::vector<std::string>& names);
 
+/// Those that support any of the problems; all of them if none does, so that each can say why.
+std::vector<std::string> useful_implementations(const std::vector<std::string>& names,
+                                                const std::vector<Problem>& problems);
+
 /// "40 s", "12 min", "3.5 h": how long something takes, about.
 std::string duration_text(double seconds);
 

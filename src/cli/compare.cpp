@@ -20,7 +20,7 @@ namespace {
 struct CompareOptions {
   bool quick = false;
   ProblemSetOptions problems{};
-  std::vector<std::string> implementations{"flash", "standard"};
+  std::vector<std::string> implementations{};
   std::string base{};
   int threads = 0;
   SamplingOptions sampling{.budget_s = 3};
@@ -129,7 +129,11 @@ int exit_status(const std::vector<Results>& all) {
 }
 
 /// Several implementations on the same problems.
-int compare(const CompareOptions& options) {
+int compare(CompareOptions options) {
+  const std::vector<Problem> problems = options.problems.choose();
+  if (options.implementations.empty()) {
+    options.implementations = useful_implementations({"flash", "gemm", "standard"}, problems);
+  }
   const auto implementations = find_implementations(options.implementations);
   if (!options.base.empty() &&
       std::find(options.implementations.begin(), options.implementations.end(), options.base) ==
@@ -138,7 +142,6 @@ int compare(const CompareOptions& options) {
                           fmt::format("is '{}', allowed is one of those compared: {}", options.base,
                                       fmt::join(options.implementations, ", ")));
   }
-  const std::vector<Problem> problems = options.problems.choose();
   lab::RecordWriter records = options.output.records();
   std::FILE* text = options.output.text();
   const Machine here = machine();
@@ -166,10 +169,11 @@ void add_compare(CLI::App& program, int& status) {
   auto o = std::make_shared<CompareOptions>();
   command->add_flag("--quick", o->quick, "Few samples: done in seconds");
   o->problems.add_to(*command);
-  command->add_option("--impl", o->implementations, "Implementations, with commas")
+  command
+      ->add_option("--impl", o->implementations,
+                   "Implementations, with commas; by default flash, gemm where it runs, standard")
       ->delimiter(',')
-      ->type_name("NAME")
-      ->capture_default_str();
+      ->type_name("NAME");
   command
       ->add_option("--base", o->base,
                    "The one that speed-ups are told against; the last one that runs if not given")

@@ -29,15 +29,23 @@ void show_features() {
   std::vector<lab::Table::Column> columns{{"Implementation"}, {"Device"}};
   for (const Feature& feature : kFeatures) columns.push_back({feature.title});
   lab::Table table(columns);
+  std::string absent;
   for (const Implementation* implementation : Registry::instance().all()) {
     std::vector<std::string> row{std::string(implementation->name()),
                                  to_string({.kind = implementation->device()})};
+    Support support;
+    bool anything = false;
     for (const Feature& feature : kFeatures) {
-      row.push_back(implementation->supports(Problem::parse(feature.problem)) ? "yes" : "-");
+      support = implementation->supports(Problem::parse(feature.problem));
+      anything = anything || support;
+      row.push_back(support ? "yes" : "-");
     }
     table.add_row(row);
+    if (anything) continue;
+    absent += fmt::format("{} cannot run here; it lacks {}\n", implementation->name(),
+                          fmt::join(support.missing, "; "));
   }
-  fmt::print("{}", table.render());
+  fmt::print("{}{}", table.render(), absent);
 }
 
 /// Who supports the problem, and why the others do not. True if somebody does.

@@ -29,14 +29,16 @@ struct VerifyOptions {
   OutputOptions output{};
 };
 
-/// Everything but the two that the others are judged by.
-std::vector<std::string> default_implementations() {
+/// Everything that does any of the cases, but the two that the others are judged by.
+std::vector<std::string> default_implementations(const std::vector<lab::Case>& cases) {
+  std::vector<Problem> problems;
+  for (const lab::Case& what : cases) problems.push_back(what.problem);
   std::vector<std::string> names;
   for (const Implementation* implementation : Registry::instance().all()) {
     const std::string_view name = implementation->name();
     if (name != "oracle" && name != lab::kBaselineName) names.emplace_back(name);
   }
-  return names;
+  return useful_implementations(names, problems);
 }
 
 /// A single problem is checked in both passes by its backward pass, which runs the forward pass
@@ -147,9 +149,9 @@ void print_failure(std::FILE* text, const lab::Case& what, const lab::Report& re
 
 /// Accuracy of implementations against the oracle, on one problem or a grid of them.
 int verify(const VerifyOptions& options) {
-  const auto implementations = find_implementations(
-      options.implementations.empty() ? default_implementations() : options.implementations);
   const std::vector<lab::Case> cases = choose_cases(options);
+  const auto implementations = find_implementations(
+      options.implementations.empty() ? default_implementations(cases) : options.implementations);
   lab::RecordWriter records = options.output.records();
   std::FILE* text = options.output.text();
   Progress progress(cases.size());
@@ -223,8 +225,9 @@ void add_verify(CLI::App& program, int& status) {
       ->type_name("TEXT")
       ->excludes(grid);
   command
-      ->add_option("--impl", o->implementations,
-                   "Implementations, with commas; all but the oracle and the baseline by default")
+      ->add_option(
+          "--impl", o->implementations,
+          "Implementations, with commas; by default all that can, but the oracle and the baseline")
       ->delimiter(',')
       ->type_name("NAME");
   command->add_option("--pass", o->pass, "Which pass to check")

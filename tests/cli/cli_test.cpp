@@ -91,9 +91,17 @@ TEST(Info, RefusesAnIsaThatIsNotThere) {
 TEST(List, ShowsFeaturesOfEveryImplementation) {
   const Outcome outcome = strobe("list");
   EXPECT_EQ(outcome.status, 0);
-  for (const char* part : {"flash", "standard", "oracle", "backward", "varlen", "dropout", "yes"}) {
+  for (const char* part :
+       {"flash", "standard", "oracle", "gemm", "backward", "varlen", "dropout", "yes"}) {
     EXPECT_TRUE(contains(outcome.out, part)) << part;
   }
+}
+
+TEST(List, SaysWhyOneCannotRunAtAll) {
+  const Outcome outcome =
+      strobe("list >/dev/null; STROBE_GEMM_LIBRARY=none " STROBE_PROGRAM " list");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_TRUE(contains(outcome.out, "gemm cannot run here; it lacks ")) << outcome.out;
 }
 
 TEST(List, SaysWhoSupportsAProblem) {
@@ -203,6 +211,20 @@ TEST(Compare, NamesTheFastestAndTheLeanest) {
                            "Speed-up", "1.00x", "pass", "Fastest: ", "Lowest memory: "}) {
     EXPECT_TRUE(contains(outcome.out, part)) << part << "\n" << outcome.out;
   }
+}
+
+TEST(Compare, HasMatrixProductsWhereThereIsALibrary) {
+  const Outcome without = strobe("list >/dev/null; STROBE_GEMM_LIBRARY=none " STROBE_PROGRAM
+                                 " compare --quick --problem 's64 d16 fp32'");
+  EXPECT_EQ(without.status, 0) << without.err;
+  EXPECT_FALSE(contains(without.out, "gemm")) << without.out;
+
+  if (strobe("bench --impl gemm --problem 's8 fp32' --repeats 1").status == 3) {
+    GTEST_SKIP() << "needs oneDNN or OpenBLAS";
+  }
+  const Outcome with = strobe("compare --quick --problem 's64 d16 fp32'");
+  EXPECT_EQ(with.status, 0) << with.err;
+  EXPECT_TRUE(contains(with.out, "gemm")) << with.out;
 }
 
 TEST(Compare, WritesARecordForEveryRow) {
