@@ -25,7 +25,7 @@ help:  ## list the targets
 run: build  ## compare the implementations, check each, and write the report page build/report.html
 	$(BUILD)/strobe compare --budget 1 --json $(BUILD)/compare.jsonl --force
 	$(BUILD)/strobe sweep --seqlen 256:2048:*2 --batch 1 --nheads 4 --causal both --pass forward \
-	  --impl flash,standard --budget 0.3 -o $(BUILD)/lengths.jsonl --force
+	  --impl flash,gemm,standard --budget 0.3 -o $(BUILD)/lengths.jsonl --force
 	$(BUILD)/strobe report $(BUILD)/compare.jsonl $(BUILD)/lengths.jsonl --title "Attention on this machine" \
 	  -o $(BUILD)/report.html --force
 
