@@ -150,7 +150,8 @@ class ControlGroup : public testing::Test {
     std::ofstream(root_ / file) << text << '\n';
   }
 
-  const std::filesystem::path root_ = testing::TempDir() + "strobe_cores_test";
+  const std::filesystem::path root_ = testing::TempDir() + "strobe_cores_test_" +
+                                      testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(ControlGroup, TheTightestQuotaOfTheGroupsAroundCounts) {

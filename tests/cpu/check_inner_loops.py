@@ -53,6 +53,16 @@ COPY = {
 }
 VECTOR = {"x86-64": re.compile(r"%([xyz]|t)mm\d"), "aarch64": re.compile(r"\b[vqds]\d")}
 
+# Beside tile multiplies the vectors that matter are whole ones, and only if they are stored: what is
+# moved in 16 bytes is a pair of pointers, what is only loaded a constant.
+TILE = re.compile(r"%tmm\d")
+STORED = re.compile(r"v?mov\w+\s+%[yz]mm\d+,\s*\S*\(")
+
+
+def spilled(text):
+    return STORED.match(text) is not None
+
+
 Instruction = collections.namedtuple("Instruction", "address text")
 Loop = collections.namedtuple("Loop", "function body multiplies stack vectors is_product")
 
@@ -112,6 +122,8 @@ def inspect(architecture, name, instructions):
             continue
         stack = [text for text in body if stack_operand.search(text)]
         vectors = [text for text in stack if VECTOR[architecture].search(text)]
+        if tiles:  # queues and exponentials go on in the same loop: theirs may be constants
+            vectors = [text for text in vectors if TILE.search(text) or spilled(text)]
         yield Loop(name, body, multiplies, stack, vectors,
                    tiles or is_product(architecture, body, multiplies, vectors))
 

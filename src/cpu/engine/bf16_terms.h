@@ -22,9 +22,33 @@ STROBE_INLINE __m512i next_term(__m512& x) {
   return term;
 }
 
+struct alignas(64) WordIndex {
+  std::uint16_t at[32];
+};
+
+/// The upper halves of the words of two vectors, one after the other.
+constexpr WordIndex upper_halves() {
+  WordIndex index{};
+  for (int i = 0; i < 32; ++i) index.at[i] = static_cast<std::uint16_t>(2 * i + 1);
+  return index;
+}
+/// Elements `first`, `first` + 1, … of two rows in turn.
+constexpr WordIndex in_turns(int first) {
+  WordIndex index{};
+  for (int i = 0; i < 32; ++i)
+    index.at[i] = static_cast<std::uint16_t>(first + i / 2 + (i % 2 == 0 ? 0 : 32));
+  return index;
+}
+constexpr WordIndex kUpperHalves = upper_halves();
+constexpr WordIndex kInTurns[2] = {in_turns(0), in_turns(16)};
+
+/// Terms of a and b as 32 bf16.
+STROBE_INLINE __m512i narrowed(__m512i a, __m512i b) {
+  return _mm512_permutex2var_epi16(a, _mm512_load_si512(&kUpperHalves), b);
+}
 /// 16 terms as 16 bf16.
 STROBE_INLINE __m256i narrowed(__m512i term) {
-  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(term, 16));
+  return _mm512_castsi512_si256(_mm512_permutexvar_epi16(_mm512_load_si512(&kUpperHalves), term));
 }
 
 /// Terms of a and b as pairs (a[i], b[i]) of bf16.
@@ -57,9 +81,8 @@ struct RowPart {
       }
 #pragma GCC unroll 3
       for (int t = 0; t < terms; ++t) {
-        const __m256i first = narrowed(next_term(a));
-        const __m256i second = narrowed(next_term(b));
-        term[t] = _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
+        const __m512i first = next_term(a);
+        term[t] = narrowed(first, next_term(b));
       }
     }
     const __m512i exponent = _mm512_set1_epi16(0x7F80);

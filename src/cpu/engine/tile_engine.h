@@ -19,13 +19,15 @@ struct TileEngine {
   using Setup = typename Unit::Setup;
 
   static constexpr int kPanel = kTileDepth;
-  static constexpr int kKeyBlock = 256;
+  // Fewer where an element is large, so that two threads of a core find room in its cache.
+  static constexpr int kKeyBlock = terms == 3 ? 256 : 512;
   static constexpr int kGradientKeys = 128;
   static constexpr int kKeyStep = kTileDepth;
   static constexpr int kColumnStep = kTile;
   static constexpr int kBlockRows = 2;
   static constexpr bool kOneBlock = false;
   static constexpr bool kTakesAnything = false;
+  static constexpr bool kTakesPart = true;
   static_assert(kWidth == kTile);
 
   static std::int64_t tiles(std::int64_t n) { return (n + kTile - 1) / kTile; }
@@ -85,7 +87,7 @@ struct TileEngine {
     run(scores_product(keys, depth, key_rows, query_panel, c));
   }
 
-  /// [column tile][key step]
+  /// [key step][column tile]
   template <class RowOf>
   static bool pack_key_columns(RowOf row, DType, std::int64_t count, std::int64_t keys,
                                std::int64_t columns, void* target) {
@@ -93,7 +95,7 @@ struct TileEngine {
     for (std::int64_t k = 0; k < steps(keys); ++k) {
       for (std::int64_t i = 0; i < tiles(columns); i += 2)
         pack_across<true>(row, k * kTileDepth, count, i * kTile, columns,
-                          tile(target, i * steps(keys) + k), steps(keys) * kStride, finite);
+                          tile(target, k * tiles(columns) + i), kStride, finite);
     }
     return finite;
   }
@@ -195,8 +197,8 @@ struct TileEngine {
                                    const void* right_block, float* c) {
     return {.left = static_cast<const Word*>(key_columns),
             .right = static_cast<const Word*>(right_block),
-            .left_row = steps(keys) * kStride,
-            .left_step = kStride,
+            .left_row = kStride,
+            .left_step = tiles(columns) * kStride,
             .right_column = kStride,
             .right_step = 2 * kStride,
             .steps = steps(keys),
@@ -258,8 +260,8 @@ struct TileEngine {
   static void pack_across(RowOf row, std::int64_t first, std::int64_t count, std::int64_t column,
                           std::int64_t columns, Word* target, std::int64_t next, bool& finite) {
     constexpr std::int64_t kBytes = terms == 3 ? 4 : 2;
-    const __m512i low = interleaved(0);
-    const __m512i high = interleaved(16);
+    const __m512i low = _mm512_load_si512(&kInTurns[0]);
+    const __m512i high = _mm512_load_si512(&kInTurns[1]);
     Words words[2][terms];
 #pragma GCC unroll 16
     for (int i = 0; i < kTile; ++i) {
@@ -284,16 +286,6 @@ struct TileEngine {
         words[half][t].store(target + half * next + t * kTileSize);
       }
     }
-  }
-
-  /// Indices that take elements first, first + 1, … of two rows in turn.
-  static __m512i interleaved(int first) {
-    alignas(64) std::uint16_t index[32];
-    for (int i = 0; i < 16; ++i) {
-      index[2 * i] = static_cast<std::uint16_t>(first + i);
-      index[2 * i + 1] = static_cast<std::uint16_t>(32 + first + i);
-    }
-    return _mm512_load_si512(index);
   }
 };
 

@@ -36,7 +36,8 @@ concept ForwardEngine = requires(std::int64_t n, void* to, const void* from, flo
   {E::kKeyBlock + 0};  // keys of a block
   {E::kKeyStep + 0};
   {E::kColumnStep + 0};  // c of add_panel has rows, c of add_rows columns, up to a multiple of this
-  {E::kTakesAnything || true};
+  {E::kTakesAnything || true};  // also what is not finite
+  {E::kTakesPart || true};      // scores and add_panel take fewer keys than were packed as well
 
   {E::pack_key_rows(row, dtype, n, n, n, to) || true};  // count, keys, depth
   {E::pack_query_panel(row, dtype, n, n, to) || true};  // count, depth

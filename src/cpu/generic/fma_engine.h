@@ -81,6 +81,7 @@ struct FmaEngine {
   static constexpr int kBlockRows = 1;
   static constexpr bool kOneBlock = true;
   static constexpr bool kTakesAnything = zeros == Zeros::skip;
+  static constexpr bool kTakesPart = true;
 
   static std::int64_t floats(std::int64_t count) { return count * 4; }
   static std::int64_t padded(std::int64_t columns) { return round_up(columns, kColumnStep); }

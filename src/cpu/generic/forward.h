@@ -162,12 +162,20 @@ inline void forward_block(const HeadTask& task, const PackedKeys& packed,
     const auto& panel = buffers.panel[p];
     return coverage(task, panel.first, panel.last, packed.key, packed.keys) != Coverage::none;
   };
+  // The keys up to the last that the panel sees.
+  const auto seen = [&](std::int64_t p) -> PackedKeys {
+    if (!Engine::kTakesPart) return packed;
+    const auto& panel = buffers.panel[p];
+    const std::int64_t keys =
+        smaller(packed.keys, visible_keys(task, panel.first, panel.last).end - packed.key);
+    return {packed.key, keys, round_up(keys, Engine::kKeyStep)};
+  };
   const auto scores = [&](auto& engine, std::int64_t p, int slot) {
-    engine.scores(packed.rows, task.dim, buffers.keys, buffers.queries + p * buffers.panel_bytes,
+    engine.scores(seen(p).rows, task.dim, buffers.keys, buffers.queries + p * buffers.panel_bytes,
                   buffers.slot[slot].scores);
   };
   const auto add_panel = [&](auto& engine, std::int64_t p, int slot) {
-    engine.add_panel(task.dim_v, packed.rows, buffers.values, buffers.slot[slot].probabilities,
+    engine.add_panel(task.dim_v, seen(p).rows, buffers.values, buffers.slot[slot].probabilities,
                      buffers.sums + p * Engine::kPanel * buffers.padded_v);
   };
   typename Engine::Background background;
@@ -176,7 +184,7 @@ inline void forward_block(const HeadTask& task, const PackedKeys& packed,
     for (std::int64_t p = 0; p < buffers.panels; ++p) {
       if (!sees(p)) continue;
       scores(engine, p, 0);
-      softmax_panel<Engine, Exp>(p, packed, 0, buffers, background);
+      softmax_panel<Engine, Exp>(p, seen(p), 0, buffers, background);
       add_panel(engine, p, 0);
     }
   } else {
@@ -192,7 +200,7 @@ inline void forward_block(const HeadTask& task, const PackedKeys& packed,
     for (int slot = 0; p < buffers.panels; slot = 1 - slot) {
       const std::int64_t next = seeing(p + 1);
       if (next < buffers.panels) scores(background, next, 1 - slot);
-      softmax_panel<Engine, Exp>(p, packed, slot, buffers, background);
+      softmax_panel<Engine, Exp>(p, seen(p), slot, buffers, background);
       background.finish();
       add_panel(background, p, slot);
       p = next;

@@ -27,7 +27,7 @@ inline std::int64_t round_up(std::int64_t n, std::int64_t step) {
 /// x by a multiple of ln 2 first, and what is left is exact. x - base itself would lose a bit for
 /// every doubling of the distance, an error in every probability of the row. And the base is e,
 /// not 2: folding log2(e) into the logits would round each of them once more.
-inline Vec exp_difference(Vec x, Vec base) {
+STROBE_INLINE Vec exp_difference(Vec x, Vec base) {
   const Vec magic = splat(12582912.0F);  // 1.5 * 2^23: adding it rounds to an integer
   const Vec distance = x - base;
   const Vec shifted = fma(distance, splat(1.44269504F), magic);
@@ -45,7 +45,7 @@ inline Vec exp_difference(Vec x, Vec base) {
 
 /// 2^t within 3e-6; exactly 1 at 0, 0 below -126, NaN for NaN. For what is rounded to 16 bits
 /// after.
-inline Vec exp2_short(Vec t) {
+STROBE_INLINE Vec exp2_short(Vec t) {
   const Vec magic = splat(12582912.0F);
   const Vec shifted = t + magic;
   const Vec r = t - (shifted - magic);
@@ -60,7 +60,7 @@ inline Vec exp2_short(Vec t) {
 /// e^(scale * x - base): as exact as fp32 allows.
 struct PreciseExp {
   PreciseExp(float scale_, Vec base_) : scale(splat(scale_)), base(base_) {}
-  Vec operator()(Vec x) const { return exp_difference(x * scale, base); }
+  STROBE_INLINE Vec operator()(Vec x) const { return exp_difference(x * scale, base); }
 
   Vec scale;
   Vec base;
@@ -70,7 +70,7 @@ struct PreciseExp {
 struct ShortExp {
   ShortExp(float scale_, Vec base)
       : scale(splat(scale_ * 1.44269504F)), shift(splat(-1.44269504F) * base) {}
-  Vec operator()(Vec x) const { return exp2_short(fma(x, scale, shift)); }
+  STROBE_INLINE Vec operator()(Vec x) const { return exp2_short(fma(x, scale, shift)); }
 
   Vec scale;
   Vec shift;

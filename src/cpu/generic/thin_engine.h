@@ -22,6 +22,7 @@ struct ThinEngine {
   static constexpr int kColumnStep = 1;
   static constexpr int kBlockRows = 1;
   static constexpr bool kTakesAnything = false;
+  static constexpr bool kTakesPart = true;
 
   /// The "pack" of keys: where their rows are.
   struct RowTable {
