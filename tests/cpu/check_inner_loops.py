@@ -101,6 +101,11 @@ def innermost_loops(architecture, instructions):
             yield start, end
 
 
+def is_tile_product(body):
+    """Blocks of code are not laid out loop by loop: packing may lie between a loop's ends."""
+    return not any(re.match(r"vpunpck|vshufi32x4|vperm[it]2w", text) for text in body)
+
+
 def is_product(architecture, body, multiplies, vectors):
     if any(OTHER[architecture].match(text) for text in body):
         return False
@@ -125,7 +130,8 @@ def inspect(architecture, name, instructions):
         if tiles:  # queues and exponentials go on in the same loop: theirs may be constants
             vectors = [text for text in vectors if TILE.search(text) or spilled(text)]
         yield Loop(name, body, multiplies, stack, vectors,
-                   tiles or is_product(architecture, body, multiplies, vectors))
+                   is_tile_product(body) if tiles
+                   else is_product(architecture, body, multiplies, vectors))
 
 
 def loops_of(objdump, path):
