@@ -124,10 +124,14 @@ inline void transpose(const float* source, std::int64_t source_stride, std::int6
                       target_stride);
     }
   }
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c) {
-      target[c * target_stride + r] = source[r * source_stride + c];
-    }
+  const auto move = [&](std::int64_t r, std::int64_t c) {
+    target[c * target_stride + r] = source[r * source_stride + c];
+  };
+  for (std::int64_t r = 0; r < whole_rows; ++r) {
+    for (std::int64_t c = whole_columns; c < columns; ++c) move(r, c);
+  }
+  for (std::int64_t r = whole_rows; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) move(r, c);
   }
 }
 
