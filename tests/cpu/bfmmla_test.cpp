@@ -7,13 +7,14 @@
 #include <vector>
 
 // The vector type comes first: what follows is written in terms of it.
+#define STROBE_ISA bfmmla
 #include "cpu/simd/neon.h"
 
 #include "core/convert.h"
 #include "cpu/engine/bfmmla.h"
 #include "support/fenced.h"
 
-namespace strobe::cpu::neon {
+namespace strobe::cpu::bfmmla {
 namespace {
 
 using test::draw;
@@ -265,4 +266,4 @@ TYPED_TEST(Bfmmla, PacksSeeWhatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace strobe::cpu::neon
+}  // namespace strobe::cpu::bfmmla

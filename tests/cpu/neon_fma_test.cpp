@@ -5,6 +5,7 @@
 #include <cmath>
 
 // The vector type comes first: what follows is written in terms of it.
+#define STROBE_ISA neon
 #include "cpu/simd/neon.h"
 
 #include "cpu/engine/neon_fma.h"
