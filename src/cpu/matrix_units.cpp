@@ -17,13 +17,13 @@ namespace scalar_int8 {
 double multiply_add_loop(std::int64_t iterations);
 }
 #if defined(__x86_64__)
-namespace amx_bf16 {
+namespace amx_peak {
 double multiply_add_loop(std::int64_t iterations);
 }
 namespace amx_int8 {
 double multiply_add_loop(std::int64_t iterations);
 }
-namespace avx512_bf16 {
+namespace avx512_bf16_peak {
 double multiply_add_loop(std::int64_t iterations);
 }
 namespace avx512_vnni {
@@ -36,7 +36,7 @@ namespace avx2_int8 {
 double multiply_add_loop(std::int64_t iterations);
 }
 #elif defined(__aarch64__)
-namespace neon_bf16 {
+namespace bfmmla_peak {
 double multiply_add_loop(std::int64_t iterations);
 }
 namespace neon_dot {
@@ -97,7 +97,7 @@ bool has_amx_int8() {
   return has_amx(1U << 25);
 }
 #elif defined(__aarch64__)
-bool has_neon_bf16() {
+bool has_bfmmla() {
   constexpr unsigned long kBf16 = 1UL << 14;  // HWCAP2_BF16
   return (getauxval(AT_HWCAP2) & kBf16) != 0;
 }
@@ -121,16 +121,16 @@ bool always() {
 // shift one side.
 constexpr std::array kUnits = {
 #if defined(__x86_64__)
-    MatrixUnit{"amx", DType::bf16, "avx512", has_amx_bf16, amx_bf16::multiply_add_loop},
+    MatrixUnit{"amx", DType::bf16, "avx512", has_amx_bf16, amx_peak::multiply_add_loop},
     MatrixUnit{"avx512-bf16", DType::bf16, "avx512", has_avx512_bf16,
-               avx512_bf16::multiply_add_loop},
+               avx512_bf16_peak::multiply_add_loop},
     MatrixUnit{"amx", DType::int8, "avx512", has_amx_int8, amx_int8::multiply_add_loop},
     MatrixUnit{"avx512-vnni", DType::int8, "avx512", has_avx512_vnni,
                avx512_vnni::multiply_add_loop},
     MatrixUnit{"avx-vnni", DType::int8, "avx2", has_avx_vnni, avx_vnni::multiply_add_loop},
     MatrixUnit{"avx2", DType::int8, "avx2", has_avx2, avx2_int8::multiply_add_loop},
 #elif defined(__aarch64__)
-    MatrixUnit{"bfmmla", DType::bf16, "neon", has_neon_bf16, neon_bf16::multiply_add_loop},
+    MatrixUnit{"bfmmla", DType::bf16, "neon", has_bfmmla, bfmmla_peak::multiply_add_loop},
     MatrixUnit{"smmla", DType::int8, "neon", has_neon_i8mm, neon_i8mm::multiply_add_loop},
     MatrixUnit{"sdot", DType::int8, "neon", has_neon_dot, neon_dot::multiply_add_loop},
 #endif

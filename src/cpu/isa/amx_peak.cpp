@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace strobe::cpu::amx_bf16 {
+namespace strobe::cpu::amx_peak {
 namespace {
 
 struct alignas(64) TileConfig {
@@ -40,4 +40,4 @@ double multiply_add_loop(std::int64_t iterations) {
   return 4 * 2.0 * 16 * 16 * 32 * static_cast<double>(iterations);
 }
 
-}  // namespace strobe::cpu::amx_bf16
+}  // namespace strobe::cpu::amx_peak

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace strobe::cpu::neon_bf16 {
+namespace strobe::cpu::bfmmla_peak {
 
 double multiply_add_loop(std::int64_t iterations);
 double multiply_add_loop(std::int64_t iterations) {
@@ -25,4 +25,4 @@ double multiply_add_loop(std::int64_t iterations) {
   return 2.0 * 2 * 4 * 2 * kAccumulators * static_cast<double>(iterations);
 }
 
-}  // namespace strobe::cpu::neon_bf16
+}  // namespace strobe::cpu::bfmmla_peak

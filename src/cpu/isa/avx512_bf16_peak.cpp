@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace strobe::cpu::avx512_bf16 {
+namespace strobe::cpu::avx512_bf16_peak {
 
 double multiply_add_loop(std::int64_t iterations);
 double multiply_add_loop(std::int64_t iterations) {
@@ -22,4 +22,4 @@ double multiply_add_loop(std::int64_t iterations) {
   return 2.0 * 32 * kAccumulators * static_cast<double>(iterations);
 }
 
-}  // namespace strobe::cpu::avx512_bf16
+}  // namespace strobe::cpu::avx512_bf16_peak
