@@ -101,25 +101,29 @@ inline std::size_t backward_scratch(DType dtype, std::int64_t dim, std::int64_t 
   return static_cast<std::size_t>(bytes);
 }
 
-/// As many independent accumulators as a tile has, so that latency is hidden. Floating point has no
-/// identities that would let the compiler shorten the loop.
+/// As many independent accumulators as a tile has, so that latency is hidden. The numbers come from
+/// memory: for all the compiler knows, each is different, and it has nothing to shorten. Adding to
+/// the accumulator is the form that every instruction set has; others cost some of them copies.
 inline double multiply_add_loop(std::int64_t iterations) {
-  Tile<kTileVecs> tile;
-  tile.clear();
-  const Vec a = splat(1.0F);
-  const Vec b = splat(1e-6F);
+  constexpr int kCount = kTileRows * kTileVecs;
+  float numbers[kCount] = {};
+  __asm__ volatile("" : : "r"(numbers) : "memory");  // somebody writes them
+  Vec sums[kCount];
+#pragma GCC unroll 24
+  for (int k = 0; k < kCount; ++k) sums[k] = splat(numbers[k]);
+  const Vec a = sums[0];
+  const Vec b = sums[1];
   for (std::int64_t i = 0; i < iterations; ++i) {
-#pragma GCC unroll 8
-    for (int r = 0; r < kTileRows; ++r) {
-#pragma GCC unroll 3
-      for (int v = 0; v < kTileVecs; ++v) tile.at[r][v] = fma(tile.at[r][v], a, b);
-    }
+#pragma GCC unroll 24
+    for (int k = 0; k < kCount; ++k) sums[k] = fma(a, b, sums[k]);
   }
-  constexpr int kLanes = kTileVecs * kWidth;
-  float result[kTileRows * kLanes];
-  tile.store_to(result, kLanes);
+  Vec total = splat(0.0F);
+#pragma GCC unroll 24
+  for (int k = 0; k < kCount; ++k) total = total + sums[k];
+  float result[kWidth];
+  store(result, total);
   __asm__ volatile("" : : "r"(result) : "memory");  // somebody reads it
-  return 2.0 * kTileRows * kLanes * static_cast<double>(iterations);
+  return 2.0 * kCount * kWidth * static_cast<double>(iterations);
 }
 
 }  // namespace
