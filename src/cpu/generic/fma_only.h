@@ -1,17 +1,11 @@
 #pragma once
 // The choice of engine for an instruction set that has nothing faster than fp32 multiply-adds.
 
+#include "cpu/generic/choice.h"
 #include "cpu/generic/fma_engine.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {
-
-/// How a dtype is multiplied, and how exactly its exponentials are taken.
-template <class E, class X>
-struct Choice {
-  using Engine = E;
-  using Exp = X;
-};
 
 template <class Body>
 inline void with_engine(DType dtype, Body&& body) {

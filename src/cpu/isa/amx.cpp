@@ -2,6 +2,7 @@
 #include "cpu/simd/avx512.h"
 
 #include "cpu/engine/tile_engine.h"
+#include "cpu/generic/choice.h"
 #include "cpu/generic/fma_engine.h"
 
 #include "cpu/engine/amx.h"
@@ -9,19 +10,12 @@
 namespace strobe::cpu::STROBE_ISA {
 namespace {
 
-/// How a dtype is multiplied, and how exactly its exponentials are taken.
-template <int terms, class X>
-struct Choice {
-  using Engine = TileEngine<AmxUnit, terms>;
-  using Exp = X;
-};
-
 /// fp32 as well: six products of bf16 terms are still nearly three times as fast as one of fp32.
 template <class Body>
 inline void with_engine(DType dtype, Body&& body) {
-  if (dtype == DType::bf16) return body(Choice<1, ShortExp>{});
-  if (dtype == DType::fp16) return body(Choice<2, ShortExp>{});
-  body(Choice<3, PreciseExp>{});
+  if (dtype == DType::bf16) return body(Choice<TileEngine<AmxUnit, 1>, ShortExp>{});
+  if (dtype == DType::fp16) return body(Choice<TileEngine<AmxUnit, 2>, ShortExp>{});
+  body(Choice<TileEngine<AmxUnit, 3>, PreciseExp>{});
 }
 
 }  // namespace
