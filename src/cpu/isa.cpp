@@ -31,6 +31,9 @@ namespace amx {
 extern const IsaKernels kKernels;
 }
 #elif defined(__aarch64__)
+namespace bfmmla {
+extern const IsaKernels kKernels;
+}
 namespace neon {
 extern const IsaKernels kKernels;
 }
@@ -73,7 +76,11 @@ bool has_amx() {
 constexpr std::array kIsas = {Isa{&amx::kKernels, has_amx}, Isa{&avx512::kKernels, has_avx512},
                               Isa{&avx2::kKernels, has_avx2}, Isa{&scalar::kKernels, always}};
 #elif defined(__aarch64__)
-constexpr std::array kIsas = {Isa{&neon::kKernels, always}, Isa{&scalar::kKernels, always}};
+bool has_bfmmla() {
+  return runs_here("bfmmla");
+}
+constexpr std::array kIsas = {Isa{&bfmmla::kKernels, has_bfmmla}, Isa{&neon::kKernels, always},
+                              Isa{&scalar::kKernels, always}};
 #else
 constexpr std::array kIsas = {Isa{&scalar::kKernels, always}};
 #endif

@@ -124,20 +124,29 @@
     :                                                                  \
     : "cc", "memory", STROBE_NEON_REGISTERS)
 
-#define STROBE_ONE_TERM                                                                 \
+#define STROBE_ONE_PRODUCT                                                              \
   STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD(6, x, 32), STROBE_LOAD(7, x, 48),           \
                  STROBE_LOAD(6, next_x, 0), STROBE_LOAD(7, next_x, 16),                 \
                  STROBE_LOAD_PAIR(0, 1, next_y, 0), STROBE_LOAD_PAIR(2, 3, next_y, 32), \
                  STROBE_LOAD_PAIR(4, 5, next_y, 64))
 
-// high x * high y, low x * high y, high x * low y
-#define STROBE_TWO_TERMS                                                                     \
-  STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD(6, x, 32), STROBE_LOAD(7, x, 48),                \
-                 STROBE_LOAD(6, x, 64), STROBE_LOAD(7, x, 80), , , )                         \
-  STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD(6, x, 96), STROBE_LOAD(7, x, 112),               \
-                 STROBE_LOAD(6, x, 0), STROBE_LOAD(7, x, 16), STROBE_LOAD_PAIR(0, 1, y, 96), \
-                 STROBE_LOAD_PAIR(2, 3, y, 128), STROBE_LOAD_PAIR(4, 5, y, 160))             \
-  STROBE_ONE_TERM
+// high x * high y and low x * high y; after them come the x at `next` and low y.
+#define STROBE_BOTH_X(next)                                                     \
+  STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD(6, x, 32), STROBE_LOAD(7, x, 48),   \
+                 STROBE_LOAD(6, x, 64), STROBE_LOAD(7, x, 80), , , )            \
+  STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD(6, x, 96), STROBE_LOAD(7, x, 112),  \
+                 STROBE_LOAD(6, x, next), STROBE_LOAD(7, x, next + 16),         \
+                 STROBE_LOAD_PAIR(0, 1, y, 96), STROBE_LOAD_PAIR(2, 3, y, 128), \
+                 STROBE_LOAD_PAIR(4, 5, y, 160))
+// With high x * low y, and before it with low x * low y.
+#define STROBE_THREE_PRODUCTS  \
+  STROBE_BOTH_X(0)             \
+  STROBE_ONE_PRODUCT
+#define STROBE_FOUR_PRODUCTS                                                    \
+  STROBE_BOTH_X(64)                                                             \
+  STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD(6, x, 96), STROBE_LOAD(7, x, 112),  \
+                 STROBE_LOAD(6, x, 0), STROBE_LOAD(7, x, 16), , , )             \
+  STROBE_ONE_PRODUCT
 
 // Two keys of c, from the accumulators of one y pair.
 #define STROBE_ADD_KEYS(a, b, c, d)       \
@@ -223,7 +232,8 @@
 namespace strobe::cpu::STROBE_ISA {
 namespace {
 
-/// c[8][12] (replaced or added to) of rows x [steps][terms][8][4] and rows y [steps][terms][12][4].
+/// c[8][12] of rows x [steps][terms][8][4] and rows y [steps][terms][12][4]. Of two terms, what
+/// replaces c has all four products, and what is added has three, without that of the low terms.
 /// steps >= 1.
 template <int terms, Into into>
 inline void multiply_8x12(std::int64_t steps, const char* x, const char* y, float* c) {
@@ -231,19 +241,19 @@ inline void multiply_8x12(std::int64_t steps, const char* x, const char* y, floa
   const char* next_x;
   const char* next_y;
   if constexpr (terms == 1 && into == Into::replace) {
-    STROBE_TILE_8X12(64, 96, STROBE_ONE_TERM, STROBE_REPLACE);
+    STROBE_TILE_8X12(64, 96, STROBE_ONE_PRODUCT, STROBE_REPLACE);
   } else if constexpr (terms == 1) {
-    STROBE_TILE_8X12(64, 96, STROBE_ONE_TERM, STROBE_ADD);
+    STROBE_TILE_8X12(64, 96, STROBE_ONE_PRODUCT, STROBE_ADD);
   } else if constexpr (into == Into::replace) {
-    STROBE_TILE_8X12(128, 192, STROBE_TWO_TERMS, STROBE_REPLACE);
+    STROBE_TILE_8X12(128, 192, STROBE_FOUR_PRODUCTS, STROBE_REPLACE);
   } else {
-    STROBE_TILE_8X12(128, 192, STROBE_TWO_TERMS, STROBE_ADD);
+    STROBE_TILE_8X12(128, 192, STROBE_THREE_PRODUCTS, STROBE_ADD);
   }
 }
 
 /// c[4 * groups][8] += of columns x [panels][3][terms][8][4] and keys y [3][3][terms][4][4], the
 /// groups of four keys first and the panels of y panel_bytes apart. Three groups are read, up to
-/// three are stored. panels >= 1.
+/// three are stored. Of two terms it is three products. panels >= 1.
 template <int terms>
 inline void multiply_12x8(std::int64_t panels, const char* x, const char* y,
                           std::int64_t panel_bytes, std::int64_t groups, float* c,
@@ -274,8 +284,10 @@ inline void multiply_12x8(std::int64_t panels, const char* x, const char* y,
 #undef STROBE_ADD
 #undef STROBE_FIRST_OPERANDS
 #undef STROBE_TILE_8X12
-#undef STROBE_ONE_TERM
-#undef STROBE_TWO_TERMS
+#undef STROBE_ONE_PRODUCT
+#undef STROBE_BOTH_X
+#undef STROBE_THREE_PRODUCTS
+#undef STROBE_FOUR_PRODUCTS
 #undef STROBE_ADD_KEYS
 #undef STROBE_ADD_GROUPS
 #undef STROBE_TILE_12X8
