@@ -27,6 +27,9 @@ extern const IsaKernels kKernels;
 namespace avx512 {
 extern const IsaKernels kKernels;
 }
+namespace avx512_bf16 {
+extern const IsaKernels kKernels;
+}
 namespace amx {
 extern const IsaKernels kKernels;
 }
@@ -70,10 +73,16 @@ bool has_avx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && has_avx2();
 }
+bool has_avx512_bf16() {
+  return has_avx512() && runs_here("avx512-bf16");
+}
 bool has_amx() {
   return has_avx512() && runs_here("amx");
 }
+// AVX512-BF16 comes after widening to fp32: on Sapphire Rapids, where it was timed, its dot product
+// takes as long as four multiply-adds and does the work of two.
 constexpr std::array kIsas = {Isa{&amx::kKernels, has_amx}, Isa{&avx512::kKernels, has_avx512},
+                              Isa{&avx512_bf16::kKernels, has_avx512_bf16},
                               Isa{&avx2::kKernels, has_avx2}, Isa{&scalar::kKernels, always}};
 #elif defined(__aarch64__)
 bool has_bfmmla() {
