@@ -48,11 +48,11 @@ bool always() {
   return true;
 }
 
-/// Whether this machine has the matrix unit of that name.
+/// Whether this machine has the matrix unit of that name for bf16.
 [[maybe_unused]] bool runs_here(std::string_view unit) {
   const auto units = matrix_units();
   return std::any_of(units.begin(), units.end(), [&](const MatrixUnit& known) {
-    return known.name == unit && known.runs_here();
+    return known.name == unit && known.dtype == DType::bf16 && known.runs_here();
   });
 }
 

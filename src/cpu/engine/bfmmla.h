@@ -104,15 +104,18 @@ template <int terms>
 struct BfmmlaEngine {
   static_assert(terms == 1 || terms == 2);
   struct Setup {};
+  using Background = NoBackground;
 
   static constexpr int kPanel = 12;
   static constexpr int kPanelVecs = kPanel / Vec::kWidth;
   static constexpr int kKeyBlock = 128;
+  static constexpr int kGradientKeys = 128;
   static constexpr int kKeyStep = 8;
   static constexpr int kColumnStep = 8;
   static constexpr int kBlockRows = 4;
   static constexpr bool kOneBlock = false;
   static constexpr bool kTakesAnything = false;
+  static constexpr bool kTakesPart = false;  // of the key columns
 
   static std::int64_t key_rows_bytes(std::int64_t keys, std::int64_t depth) {
     return round_up(keys, kKeyStep) * round_up(depth, 4) * kElement;

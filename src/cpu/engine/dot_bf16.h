@@ -14,6 +14,8 @@ struct NoUnit {
 };
 
 struct DotEngine : TileEngine<NoUnit, 1> {
+  using Background = NoBackground;
+
   static void scores(std::int64_t keys, std::int64_t depth, const void* key_rows,
                      const void* query_panel, float* c) {
     const std::int64_t count = steps(depth);
@@ -28,9 +30,8 @@ struct DotEngine : TileEngine<NoUnit, 1> {
                         const void* right_block, float* c) {
     const std::int64_t count = steps(keys);
     const auto* left = static_cast<const Word*>(key_columns);
-    for (std::int64_t i = 0; i < tiles(columns);
-         ++i, left += count * kTileSize, c += kTile * kPanel) {
-      multiply<2, true>(count, {left, kTileSize},
+    for (std::int64_t i = 0; i < tiles(columns); ++i, left += kTileSize, c += kTile * kPanel) {
+      multiply<2, true>(count, {left, tiles(columns) * kTileSize},
                         {static_cast<const Word*>(right_block), 2 * kTileSize}, c, kPanel);
     }
   }
