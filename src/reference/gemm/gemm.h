@@ -22,7 +22,7 @@ struct Piece {
 /// What a plan decided. Pieces that the problem does not need have no place. Elements are floats,
 /// or bf16 where the library multiplies bf16.
 struct GemmPlan {
-  GemmPlan(const Problem& problem, const Library& library, int thread_count);
+  GemmPlan(const Problem& problem, const Library& which, int thread_count);
 
   const Library* library;
   const RowKernels* kernels;
@@ -84,7 +84,7 @@ struct GemmRun {
 /// One query head of one sequence, and how it turns scores into logits.
 class Head {
  public:
-  Head(const GemmRun& run, const Sequence& sequence, std::int64_t head, int thread);
+  Head(const GemmRun& call, const Sequence& which, std::int64_t head, int thread_index);
 
   const GemmRun& run;
   const Sequence sequence;

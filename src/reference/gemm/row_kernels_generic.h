@@ -126,7 +126,8 @@ void narrow(const float* values, std::int64_t count, std::uint16_t* narrowed) {
     const Words bits = __builtin_bit_cast(Words, x);
     const Words rounded = (bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16;
     const Words quiet = (bits >> 16) | 0x40U;
-    return __builtin_convertvector(x == x ? rounded : quiet, Halves);
+    const auto number = x == x;  // NOLINT(misc-redundant-expression): not so for NaN
+    return __builtin_convertvector(number ? rounded : quiet, Halves);
   };
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
