@@ -26,6 +26,24 @@ TEST_P(FlashGrid, IsExactByTheRule) {
   }
 }
 
+// Few queries and many keys: the keys are split among the threads, and a handful of queries, of one
+// head or of several that share their keys, reads them where they lie.
+TEST_P(FlashGrid, IsExactWhereKeysAreSplit) {
+  const auto [isa, share] = GetParam();
+  if (!isa->runs_here()) GTEST_SKIP() << "this CPU has no " << isa->kernels->name;
+  if (share != 0) GTEST_SKIP() << "the first share has it";
+  const test::ScopedVariable forced("STROBE_CPU_ISA", isa->kernels->name);
+  for (const char* text :
+       {"b1 sq1 sk5000 h4 hk1 d64 fp32", "b1 sq1 sk2100 h8 hk1 d59 bf16 alibi sinks",
+        "b1 sq1 sk3000 h3 d40 fp16 cap9 bias:hqk", "b1 sq3 sk2500 h2 d40 bf16 causal",
+        "b2 sq9 sk3000 h2 hk1 d64 fp16 w600:", "lq1,4,0 lk2000,1,700 h4 hk2 d64 fp32 drop0.2",
+        "b1 s1100 h1 d32 fp32 causal bwd", "b1 sq40 sk1300 h4 hk2 d72 bf16 w500:10 bwd"}) {
+    const lab::Report report =
+        lab::verify({.problem = Problem::parse(text)}, Registry::instance().find("flash"));
+    EXPECT_EQ(report.status, lab::Status::ok) << text << ": " << report.reason;
+  }
+}
+
 std::vector<const Isa*> all_isas() {
   std::vector<const Isa*> result;
   for (const auto& isa : isas()) result.push_back(&isa);

@@ -215,7 +215,8 @@ inline void finish_row(const HeadTask& task, std::int64_t query, const float* ro
                        double row_sum) {
   const bool empty = base == -kInfinity && row_sum == 0;  // not so if all it sees is NaN
   const double top = task.has_sink && task.sink > base ? task.sink : base;
-  const double share = empty ? 0.0 : ::exp(base - top);  // 1 unless the sink is above the keys
+  // 1 unless the sink is above the keys.
+  const double share = empty ? 0.0 : top == base ? 1.0 : ::exp(base - top);
   const double sum = row_sum * share + (task.has_sink ? ::exp(task.sink - top) : 0.0);
   const float factor = empty ? 0.0F : static_cast<float>(share / sum);
   narrow_row(row, task.dim_v, factor, task.dtype, RowsFrom(task.out, task.dtype, query)(0));
