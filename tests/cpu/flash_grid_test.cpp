@@ -28,10 +28,11 @@ TEST_P(FlashGrid, IsExactByTheRule) {
 
 // Few queries and many keys: the keys are split among the threads, and a handful of queries, of one
 // head or of several that share their keys, reads them where they lie.
-TEST_P(FlashGrid, IsExactWhereKeysAreSplit) {
-  const auto [isa, share] = GetParam();
+class FlashSplit : public testing::TestWithParam<const Isa*> {};
+
+TEST_P(FlashSplit, IsExactByTheRule) {
+  const Isa* isa = GetParam();
   if (!isa->runs_here()) GTEST_SKIP() << "this CPU has no " << isa->kernels->name;
-  if (share != 0) GTEST_SKIP() << "the first share has it";
   const test::ScopedVariable forced("STROBE_CPU_ISA", isa->kernels->name);
   for (const char* text :
        {"b1 sq1 sk5000 h4 hk1 d64 fp32", "b1 sq1 sk2100 h8 hk1 d59 bf16 alibi sinks",
@@ -57,6 +58,9 @@ INSTANTIATE_TEST_SUITE_P(Isas, FlashGrid,
                            return std::string(std::get<0>(given.param)->kernels->name) + "_" +
                                   std::to_string(std::get<1>(given.param));
                          });
+
+INSTANTIATE_TEST_SUITE_P(Isas, FlashSplit, testing::ValuesIn(all_isas()),
+                         [](const auto& given) { return std::string(given.param->kernels->name); });
 
 }  // namespace
 }  // namespace strobe::cpu

@@ -90,8 +90,10 @@ class TileBackground {
   STROBE_INLINE void step() {
     TileProduct& product = *current_;
     Unit unit;
-    unit.template load_left<2>(left_ + Pairs::left[pair_] * kTileSize, product.left_row);
-    unit.template load_right<2>(right_ + Pairs::right[pair_] * kTileSize, product.right_column);
+    if (changes(Pairs::left))
+      unit.template load_left<2>(left_ + Pairs::left[pair_] * kTileSize, product.left_row);
+    if (changes(Pairs::right))
+      unit.template load_right<2>(right_ + Pairs::right[pair_] * kTileSize, product.right_column);
     unit.template multiply<2, 2>();
     if constexpr (Pairs::kCount > 1) {
       if (++pair_ < Pairs::kCount) return;
@@ -108,6 +110,12 @@ class TileBackground {
       urgent_.pop();
     else
       later_.pop();
+  }
+
+  /// Whether this side's term is another than in the pair before.
+  template <int count>
+  STROBE_INLINE bool changes(const int (&term)[count]) const {
+    return pair_ == 0 || term[pair_] != term[pair_ - 1];
   }
 
   void finish_block() {

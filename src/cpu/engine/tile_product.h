@@ -10,7 +10,8 @@ constexpr int kTile = 16;                      // rows, and columns of a result
 constexpr int kTileDepth = 32;                 // elements along the sum
 constexpr int kTileSize = kTile * kTileDepth;  // bf16 of one tile
 
-/// Pairs of terms whose products count, the smallest first.
+/// Pairs of terms whose products count, the largest last, in an order that changes one side at a
+/// time where it can: what stays need not be loaded again.
 template <int terms>
 struct TermPairs;
 template <>
@@ -22,14 +23,14 @@ struct TermPairs<1> {
 template <>
 struct TermPairs<2> {
   static constexpr int kCount = 4;  // all: an LSE is wanted to 1e-5 whatever the inputs' size
-  static constexpr int left[] = {1, 1, 0, 0};
-  static constexpr int right[] = {1, 0, 1, 0};
+  static constexpr int left[] = {0, 1, 1, 0};
+  static constexpr int right[] = {1, 1, 0, 0};
 };
 template <>
 struct TermPairs<3> {
   static constexpr int kCount = 6;
-  static constexpr int left[] = {0, 1, 1, 2, 0, 0};
-  static constexpr int right[] = {2, 1, 0, 0, 1, 0};
+  static constexpr int left[] = {0, 0, 1, 1, 2, 0};
+  static constexpr int right[] = {2, 1, 1, 0, 0, 0};
 };
 
 /// rows x columns tiles of results, made in blocks of two by two, the blocks of a row first.

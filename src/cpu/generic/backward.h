@@ -13,7 +13,7 @@ namespace {
 /// Panels of queries that are taken together, so that dk and dv are read and written once for them.
 constexpr std::int64_t kQueryPanels = 4;
 /// Keys that stay packed while all queries pass by.
-constexpr std::int64_t kChunk = 512;
+constexpr std::int64_t kChunk = 1024;
 
 /// What is needed of one panel of queries.
 template <BackwardEngine Engine>
