@@ -148,7 +148,8 @@ TEST(Verify, TakesEveryKindOfInput) {
 
 TEST(Verify, TheSharesOfAGridAreAllOfIt) {
   const auto cases = [](const std::string& share) {
-    const Outcome outcome = strobe("verify --grid quick --pass forward --share " + share);
+    const Outcome outcome =
+        strobe("verify --grid quick --impl flash --pass forward --share " + share);
     EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
     return std::stoi(outcome.out);
   };
