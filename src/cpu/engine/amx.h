@@ -2,32 +2,10 @@
 // The tile registers of AMX: 0 to 3 hold two by two tiles of the result, 4 and 5 the left operand,
 // 6 and 7 the right one.
 
-#include <immintrin.h>
-
-#include <cstdint>
+#include "cpu/engine/amx_registers.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {
-
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-// Not a local variable: the intrinsic does not tell the compiler how much of it is read.
-constexpr TileConfig kTileConfig{};
-
-/// Configures the tile registers of this thread for as long as it lives.
-class TileRegisters {
- public:
-  TileRegisters() { _tile_loadconfig(&kTileConfig); }
-  TileRegisters(const TileRegisters&) = delete;
-  TileRegisters& operator=(const TileRegisters&) = delete;
-  ~TileRegisters() { _tile_release(); }
-};
 
 struct AmxUnit {
   using Setup = TileRegisters;

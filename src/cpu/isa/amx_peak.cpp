@@ -1,43 +1,25 @@
-// Tiles of 16 rows of 64 bytes: one instruction multiplies 16×32 by 32×16 bf16 into 16×16 fp32.
-#include <immintrin.h>
+// One instruction multiplies 16×32 by 32×16 bf16 into 16×16 fp32.
+#define STROBE_ISA amx_peak
+#include "cpu/engine/amx_registers.h"
 
-#include <cstdint>
-
-namespace strobe::cpu::amx_peak {
+namespace strobe::cpu::STROBE_ISA {
 namespace {
 
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-// Not a local variable: the intrinsic does not tell the compiler how much of it is read.
-constexpr TileConfig kConfig{};
-
-}  // namespace
-
-double multiply_add_loop(std::int64_t iterations);
-double multiply_add_loop(std::int64_t iterations) {
-  _tile_loadconfig(&kConfig);
-  _tile_zero(4);
-  _tile_zero(5);
-  _tile_zero(6);
-  _tile_zero(7);
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  for (std::int64_t i = 0; i < iterations; ++i) {  // two rows of tiles times two columns
+struct Multiply {
+  static constexpr int kDepth = 32;
+  static void step() {
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
   }
-  _tile_release();
-  return 4 * 2.0 * 16 * 16 * 32 * static_cast<double>(iterations);
+};
+
+}  // namespace
+
+double multiply_add_loop(std::int64_t iterations);
+double multiply_add_loop(std::int64_t iterations) {
+  return tile_multiply_loop<Multiply>(iterations);
 }
 
-}  // namespace strobe::cpu::amx_peak
+}  // namespace strobe::cpu::STROBE_ISA
