@@ -96,6 +96,14 @@ bool has_amx_bf16() {
 bool has_amx_int8() {
   return has_amx(1U << 25);
 }
+
+// fp32 and fp16 as sums of bf16 terms, see engine/tile_product.h: six and four products for one.
+double amx_fp32_loop(std::int64_t iterations) {
+  return amx_peak::multiply_add_loop(iterations) / 6;
+}
+double amx_fp16_loop(std::int64_t iterations) {
+  return amx_peak::multiply_add_loop(iterations) / 4;
+}
 #elif defined(__aarch64__)
 bool has_bfmmla() {
   constexpr unsigned long kBf16 = 1UL << 14;  // HWCAP2_BF16
@@ -122,6 +130,8 @@ bool always() {
 constexpr std::array kUnits = {
 #if defined(__x86_64__)
     MatrixUnit{"amx", DType::bf16, "avx512", has_amx_bf16, amx_peak::multiply_add_loop},
+    MatrixUnit{"amx", DType::fp32, "avx512", has_amx_bf16, amx_fp32_loop},
+    MatrixUnit{"amx", DType::fp16, "avx512", has_amx_bf16, amx_fp16_loop},
     MatrixUnit{"avx512-bf16", DType::bf16, "avx512", has_avx512_bf16,
                avx512_bf16_peak::multiply_add_loop},
     MatrixUnit{"amx", DType::int8, "avx512", has_amx_int8, amx_int8::multiply_add_loop},

@@ -8,8 +8,9 @@
 
 namespace strobe::cpu {
 
-/// Instructions that multiply operands narrower than fp32 and add in fp32, or integers in int32. A
-/// roof for such a dtype must know them, whether a kernel uses them or not.
+/// Instructions besides the vector multiply-add that multiply numbers and add in fp32, or integers
+/// in int32; also several of them in place of one. A roof must know them, whether a kernel uses
+/// them or not.
 struct MatrixUnit {
   std::string_view name;
   DType dtype;
