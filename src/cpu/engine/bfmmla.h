@@ -8,7 +8,7 @@
 #include <arm_neon.h>
 
 #include "cpu/engine/bfmmla_tiles.h"
-#include "cpu/generic/pack.h"
+#include "cpu/generic/engine.h"
 #include "strobe/dtype.h"
 
 namespace strobe::cpu::STROBE_ISA {

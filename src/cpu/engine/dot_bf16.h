@@ -4,6 +4,7 @@
 // Included after cpu/simd/avx512.h.
 
 #include "cpu/engine/tile_engine.h"
+#include "cpu/generic/engine.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {

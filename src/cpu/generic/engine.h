@@ -24,6 +24,13 @@
 namespace strobe::cpu::STROBE_ISA {
 namespace {
 
+/// The background of an engine whose products keep the vector units busy themselves.
+struct NoBackground {
+  static constexpr bool kOverlaps = false;
+  void pace(std::int64_t) {}
+  void advance() {}
+};
+
 using AnyRow = const void* (*)(std::int64_t);
 
 /// What the forward pass asks of an engine.

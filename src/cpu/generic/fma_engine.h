@@ -2,7 +2,7 @@
 // Products by fused multiply-adds on fp32: the one inner loop is a tile of kTileRows x kTileVecs
 // accumulators.
 
-#include "cpu/generic/pack.h"
+#include "cpu/generic/engine.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {

@@ -7,13 +7,6 @@
 namespace strobe::cpu::STROBE_ISA {
 namespace {
 
-/// The background of an engine whose products keep the vector units busy themselves.
-struct NoBackground {
-  static constexpr bool kOverlaps = false;
-  void pace(std::int64_t) {}
-  void advance() {}
-};
-
 constexpr int kPackRows = 8;  // rows side by side in a transposed pack
 static_assert(kPackRows % kTransposeBlock == 0);
 

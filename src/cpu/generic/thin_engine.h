@@ -2,7 +2,7 @@
 // Products for a handful of queries, where reading the keys and values is all the time it takes:
 // they are read once, where they lie. Vectors run along the head dimension.
 
-#include "cpu/generic/pack.h"
+#include "cpu/generic/engine.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {

@@ -1,27 +1,23 @@
-#include <arm_neon.h>
+// Four sums of four products of int8 each.
+#define STROBE_ISA neon_dot
+#include "cpu/engine/neon_peak.h"
 
-#include <cstdint>
+namespace strobe::cpu::STROBE_ISA {
+namespace {
 
-namespace strobe::cpu::neon_dot {
+struct Multiply {
+  using Sum = int32x4_t;
+  static constexpr int kProducts = 16;
+  static Sum zero() { return vdupq_n_s32(0); }
+  static int8x16_t operand() { return vdupq_n_s8(1); }
+  static Sum add(Sum sum, int8x16_t x) { return vdotq_s32(sum, x, x); }
+};
+
+}  // namespace
 
 double multiply_add_loop(std::int64_t iterations);
 double multiply_add_loop(std::int64_t iterations) {
-  constexpr int kAccumulators = 24;
-  int32x4_t sums[kAccumulators];
-#pragma GCC unroll 24
-  for (int k = 0; k < kAccumulators; ++k) {
-    sums[k] = vdupq_n_s32(0);
-    __asm__("" : "+w"(sums[k]));  // for all the compiler knows, each is different
-  }
-  const int8x16_t ones = vdupq_n_s8(1);
-  for (std::int64_t i = 0; i < iterations; ++i) {
-#pragma GCC unroll 24
-    for (int k = 0; k < kAccumulators; ++k) sums[k] = vdotq_s32(sums[k], ones, ones);
-  }
-  // Somebody reads them, one by one: with an address GCC 12 would keep them in memory.
-#pragma GCC unroll 24
-  for (int k = 0; k < kAccumulators; ++k) __asm__ volatile("" : : "w"(sums[k]));
-  return 2.0 * 16 * kAccumulators * static_cast<double>(iterations);
+  return register_multiply_loop<Multiply>(iterations);
 }
 
-}  // namespace strobe::cpu::neon_dot
+}  // namespace strobe::cpu::STROBE_ISA

@@ -1,28 +1,23 @@
-#include <arm_neon.h>
+// One instruction multiplies 2×8 by 8×2 int8 into 2×2 int32.
+#define STROBE_ISA neon_i8mm
+#include "cpu/engine/neon_peak.h"
 
-#include <cstdint>
+namespace strobe::cpu::STROBE_ISA {
+namespace {
 
-namespace strobe::cpu::neon_i8mm {
+struct Multiply {
+  using Sum = int32x4_t;
+  static constexpr int kProducts = 2 * 8 * 2;
+  static Sum zero() { return vdupq_n_s32(0); }
+  static int8x16_t operand() { return vdupq_n_s8(1); }
+  static Sum add(Sum sum, int8x16_t x) { return vmmlaq_s32(sum, x, x); }
+};
+
+}  // namespace
 
 double multiply_add_loop(std::int64_t iterations);
 double multiply_add_loop(std::int64_t iterations) {
-  constexpr int kAccumulators = 24;
-  int32x4_t sums[kAccumulators];
-#pragma GCC unroll 24
-  for (int k = 0; k < kAccumulators; ++k) {
-    sums[k] = vdupq_n_s32(0);
-    __asm__("" : "+w"(sums[k]));  // for all the compiler knows, each is different
-  }
-  const int8x16_t ones = vdupq_n_s8(1);
-  for (std::int64_t i = 0; i < iterations; ++i) {
-#pragma GCC unroll 24
-    for (int k = 0; k < kAccumulators; ++k)
-      sums[k] = vmmlaq_s32(sums[k], ones, ones);  // 2×8 by 8×2
-  }
-  // Somebody reads them, one by one: with an address GCC 12 would keep them in memory.
-#pragma GCC unroll 24
-  for (int k = 0; k < kAccumulators; ++k) __asm__ volatile("" : : "w"(sums[k]));
-  return 2.0 * 2 * 8 * 2 * kAccumulators * static_cast<double>(iterations);
+  return register_multiply_loop<Multiply>(iterations);
 }
 
-}  // namespace strobe::cpu::neon_i8mm
+}  // namespace strobe::cpu::STROBE_ISA
