@@ -45,6 +45,19 @@ TEST_P(FlashSplit, IsExactByTheRule) {
   }
 }
 
+// More keys than stay packed at a time, and blocks of queries that see none of them.
+class FlashChunks : public testing::TestWithParam<const Isa*> {};
+
+TEST_P(FlashChunks, AreExactByTheRule) {
+  const Isa* isa = GetParam();
+  if (!isa->runs_here()) GTEST_SKIP() << "this CPU has no " << isa->kernels->name;
+  const test::ScopedVariable forced("STROBE_CPU_ISA", isa->kernels->name);
+  const lab::Report report =
+      lab::verify({.problem = Problem::parse("b32 s1536 h1 d8 bf16 w40:40 bwd")},
+                  Registry::instance().find("flash"));
+  EXPECT_EQ(report.status, lab::Status::ok) << report.reason;
+}
+
 std::vector<const Isa*> all_isas() {
   std::vector<const Isa*> result;
   for (const auto& isa : isas()) result.push_back(&isa);
@@ -60,6 +73,9 @@ INSTANTIATE_TEST_SUITE_P(Isas, FlashGrid,
                          });
 
 INSTANTIATE_TEST_SUITE_P(Isas, FlashSplit, testing::ValuesIn(all_isas()),
+                         [](const auto& given) { return std::string(given.param->kernels->name); });
+
+INSTANTIATE_TEST_SUITE_P(Isas, FlashChunks, testing::ValuesIn(all_isas()),
                          [](const auto& given) { return std::string(given.param->kernels->name); });
 
 }  // namespace

@@ -113,6 +113,7 @@ struct BfmmlaEngine {
   static constexpr int kKeyStep = 8;
   static constexpr int kColumnStep = 8;
   static constexpr int kBlockRows = 4;
+  static constexpr int kBlockVectors = 1;
   static constexpr bool kOneBlock = false;
   static constexpr bool kTakesAnything = false;
   static constexpr bool kTakesPart = false;  // of the key columns
@@ -173,10 +174,10 @@ struct BfmmlaEngine {
 
   /// Rows j to j + 3 of a right block, j a multiple of 4.
   static void put_right(void* block, std::int64_t, std::int64_t j, int v,
-                        const Vec (&x)[kBlockRows]) {
+                        const Vec (&x)[kBlockRows][kBlockVectors]) {
     auto* target = static_cast<std::uint16_t*>(block) + j * kPanel * terms + 16 * v;
-    const Bf16Terms<terms> rows01 = terms_of_floats<terms>(x[0].v, x[1].v);
-    const Bf16Terms<terms> rows23 = terms_of_floats<terms>(x[2].v, x[3].v);
+    const Bf16Terms<terms> rows01 = terms_of_floats<terms>(x[0][0].v, x[1][0].v);
+    const Bf16Terms<terms> rows23 = terms_of_floats<terms>(x[2][0].v, x[3][0].v);
     for (int t = 0; t < terms; ++t, target += 4 * kPanel) {
       store_columns(target, vzip1q_u16(rows01.term[t], rows23.term[t]),
                     vzip2q_u16(rows01.term[t], rows23.term[t]));
@@ -194,15 +195,20 @@ struct BfmmlaEngine {
 
   /// Rows j to j + 3 of one panel of a left block, j a multiple of 4.
   static void put_left(void* block, std::int64_t keys, std::int64_t panel, std::int64_t j, int v,
-                       const Vec (&x)[kBlockRows]) {
+                       const Vec (&x)[kBlockRows][kBlockVectors]) {
     const std::int64_t step = (panel * keys + j) / 4 * 3 + v;
     auto* target = static_cast<std::uint16_t*>(block) + step * 16 * terms;
-    const Bf16Terms<terms> rows01 = terms_of_floats<terms>(x[0].v, x[1].v);
-    const Bf16Terms<terms> rows23 = terms_of_floats<terms>(x[2].v, x[3].v);
+    const Bf16Terms<terms> rows01 = terms_of_floats<terms>(x[0][0].v, x[1][0].v);
+    const Bf16Terms<terms> rows23 = terms_of_floats<terms>(x[2][0].v, x[3][0].v);
     for (int t = 0; t < terms; ++t, target += 16) {
       vst1q_u16(target, rows01.term[t]);
       vst1q_u16(target + 8, rows23.term[t]);
     }
+  }
+  static void put_both(void* left, void* right, std::int64_t keys, std::int64_t panel,
+                       std::int64_t j, int v, const Vec (&x)[kBlockRows][kBlockVectors]) {
+    put_left(left, keys, panel, j, v, x);
+    put_right(right, keys, j, v, x);
   }
 
   template <class RowOf>

@@ -16,11 +16,11 @@ class TileBackground {
   /// Wanted by the next finish, whenever that is.
   void later(const TileProduct& product) { later_.push(product); }
 
-  /// Shares what is queued out over `turns` calls of advance; of what is for later, a part.
-  void pace(std::int64_t turns) {
-    constexpr std::int64_t kTurnsLater = 4;  // times that pace is called before finish
+  /// Shares what is queued out over `turns` calls of advance, what is for later over `rounds` times
+  /// as many.
+  void pace(std::int64_t turns, std::int64_t rounds) {
     turns_ = turns;
-    steps_ = urgent_.steps() + later_.steps() / kTurnsLater;
+    steps_ = urgent_.steps() + (later_.steps() + rounds - 1) / rounds;
     credit_ = 0;
   }
   STROBE_INLINE void advance() {

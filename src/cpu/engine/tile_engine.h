@@ -25,6 +25,7 @@ struct TileEngine {
   static constexpr int kKeyStep = kTileDepth;
   static constexpr int kColumnStep = kTile;
   static constexpr int kBlockRows = 2;
+  static constexpr int kBlockVectors = 2;
   static constexpr bool kOneBlock = false;
   static constexpr bool kTakesAnything = false;
   static constexpr bool kTakesPart = true;
@@ -101,14 +102,9 @@ struct TileEngine {
   }
 
   /// [key step][lane tile]
-  static STROBE_INLINE void put_right(void* block, std::int64_t, std::int64_t j, int v,
-                                      const Vec (&x)[kBlockRows]) {
-    Word* target = tile(block, j / kTileDepth * 2 + v) + j % kTileDepth * kTile;
-    __m512 a = x[0].v;
-    __m512 b = x[1].v;
-#pragma GCC unroll 3
-    for (int t = 0; t < terms; ++t)
-      _mm512_store_si512(target + t * kTileSize, paired(next_term(a), next_term(b)));
+  static STROBE_INLINE void put_right(void* block, std::int64_t keys, std::int64_t j, int,
+                                      const Vec (&x)[kBlockRows][kBlockVectors]) {
+    put<false, true>(nullptr, block, keys, 0, j, x);
   }
 
   static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
@@ -118,18 +114,14 @@ struct TileEngine {
 
   /// [panel][key tile]
   static STROBE_INLINE void put_left(void* block, std::int64_t keys, std::int64_t panel,
-                                     std::int64_t j, int v, const Vec (&x)[kBlockRows]) {
-    Word* target =
-        tile(block, panel * tiles(keys) + j / kTile) + j % kTile * kTileDepth + v * kTile;
-#pragma GCC unroll 2
-    for (int r = 0; r < kBlockRows; ++r) {
-      __m512 a = x[r].v;
-#pragma GCC unroll 3
-      for (int t = 0; t < terms; ++t) {
-        _mm256_store_si256(reinterpret_cast<__m256i*>(target + t * kTileSize + r * kTileDepth),
-                           narrowed(next_term(a)));
-      }
-    }
+                                     std::int64_t j, int,
+                                     const Vec (&x)[kBlockRows][kBlockVectors]) {
+    put<true, false>(block, nullptr, keys, panel, j, x);
+  }
+  static STROBE_INLINE void put_both(void* left, void* right, std::int64_t keys, std::int64_t panel,
+                                     std::int64_t j, int,
+                                     const Vec (&x)[kBlockRows][kBlockVectors]) {
+    put<true, true>(left, right, keys, panel, j, x);
   }
 
   /// [panel][column tile]
@@ -168,7 +160,7 @@ struct TileEngine {
                   const void* left_block, const void* query_rows, float* c, std::int64_t stride) {
       queue_.later(rows_product(keys, panels, columns, left_block, query_rows, c, stride));
     }
-    void pace(std::int64_t turns) { queue_.pace(turns); }
+    void pace(std::int64_t turns, std::int64_t rounds) { queue_.pace(turns, rounds); }
     STROBE_INLINE void advance() { queue_.advance(); }
     void finish_urgent() { queue_.finish_urgent(); }
     void finish() { queue_.finish(); }
@@ -178,6 +170,32 @@ struct TileEngine {
   };
 
  private:
+  /// Two rows of 32 queries. A word of the left operand pairs queries that lie 16 apart, as
+  /// pack_query_rows does; one of the right pairs the two rows.
+  template <bool left, bool right>
+  static STROBE_INLINE void put(void* left_block, void* right_block, std::int64_t keys,
+                                std::int64_t panel, std::int64_t j,
+                                const Vec (&x)[kBlockRows][kBlockVectors]) {
+    Word* rows =
+        left ? tile(left_block, panel * tiles(keys) + j / kTile) + j % kTile * kTileDepth : nullptr;
+    Word* pairs = right ? tile(right_block, j / kTileDepth * 2) + j % kTileDepth * kTile : nullptr;
+    __m512 a[2] = {x[0][0].v, x[0][1].v};
+    __m512 b[2] = {x[1][0].v, x[1][1].v};
+#pragma GCC unroll 3
+    for (int t = 0; t < terms; ++t, rows += kTileSize, pairs += kTileSize) {
+      const __m512i a_term[2] = {cut_term<terms>(t, a[0]), cut_term<terms>(t, a[1])};
+      const __m512i b_term[2] = {cut_term<terms>(t, b[0]), cut_term<terms>(t, b[1])};
+      if (left) {
+        _mm512_store_si512(rows, paired(a_term[0], a_term[1]));
+        _mm512_store_si512(rows + kTileDepth, paired(b_term[0], b_term[1]));
+      }
+      if (right) {
+        _mm512_store_si512(pairs, paired(a_term[0], b_term[0]));
+        _mm512_store_si512(pairs + kStride, paired(a_term[1], b_term[1]));
+      }
+    }
+  }
+
   static TileProduct scores_product(std::int64_t keys, std::int64_t depth, const void* key_rows,
                                     const void* query_panel, float* c) {
     return {.left = static_cast<const Word*>(key_rows),
@@ -235,57 +253,52 @@ struct TileEngine {
   template <bool turned, class RowOf>
   static void pack_along(RowOf row, std::int64_t first, std::int64_t count, std::int64_t column,
                          std::int64_t columns, Word* target, bool& finite) {
-    constexpr std::int64_t kBytes = terms == 3 ? 4 : 2;
-    Words words[terms];
-#pragma GCC unroll 16
-    for (int i = 0; i < kTile; ++i) {
-      RowPart<terms> part;
-      if (first + i < count) {
-        part.load(static_cast<const char*>(row(first + i)) + column * kBytes, columns - column,
-                  finite);
-      } else {
-        for (auto& term : part.term) term = _mm512_setzero_si512();
-      }
-      for (int t = 0; t < terms; ++t) words[t].row[i] = part.term[t];
+    for (std::int64_t i = 0; i < kTile; ++i) {
+      const RowPart<terms> part = load_part(row, first + i, count, column, columns, finite);
+#pragma GCC unroll 3
+      for (int t = 0; t < terms; ++t)
+        _mm512_store_si512(target + t * kTileSize + i * kTileDepth, part.term[t]);
     }
-    for (int t = 0; t < terms; ++t) {
-      if (turned) words[t].transpose();
-      words[t].store(target + t * kTileSize);
-    }
+    if (turned) turn(target);
   }
 
   /// 32 rows from `first` on, 32 elements from `column` on, to two tiles of each term, `next`
-  /// apart; the second only if there are so many columns.
+  /// apart; the second only if there are so many columns. A word pairs two neighbouring rows, as
+  /// put_right does, or if not turned rows that lie 16 apart, as put_left does.
   template <bool turned, class RowOf>
   static void pack_across(RowOf row, std::int64_t first, std::int64_t count, std::int64_t column,
                           std::int64_t columns, Word* target, std::int64_t next, bool& finite) {
+    const bool both = columns - column > kTile;
+    for (std::int64_t i = 0; i < kTile; ++i) {
+      const std::int64_t at = first + (turned ? 2 * i : i);
+      const RowPart<terms> a = load_part(row, at, count, column, columns, finite);
+      const RowPart<terms> b =
+          load_part(row, at + (turned ? 1 : kTile), count, column, columns, finite);
+#pragma GCC unroll 3
+      for (int t = 0; t < terms; ++t) {
+        Word* words = target + t * kTileSize + i * kTileDepth;
+        _mm512_store_si512(words, a.first_columns(t, b));
+        if (both) _mm512_store_si512(words + next, a.last_columns(t, b));
+      }
+    }
+    if (!turned) return;
+    turn(target);
+    if (both) turn(target + next);
+  }
+
+  template <class RowOf>
+  static STROBE_INLINE RowPart<terms> load_part(RowOf row, std::int64_t i, std::int64_t count,
+                                                std::int64_t column, std::int64_t columns,
+                                                bool& finite) {
     constexpr std::int64_t kBytes = terms == 3 ? 4 : 2;
-    const __m512i low = _mm512_load_si512(&kInTurns[0]);
-    const __m512i high = _mm512_load_si512(&kInTurns[1]);
-    Words words[2][terms];
-#pragma GCC unroll 16
-    for (int i = 0; i < kTile; ++i) {
-      RowPart<terms> part[2];
-      for (int r = 0; r < 2; ++r) {
-        const std::int64_t at = first + 2 * i + r;
-        if (at < count) {
-          part[r].load(static_cast<const char*>(row(at)) + column * kBytes, columns - column,
-                       finite);
-        } else {
-          for (auto& term : part[r].term) term = _mm512_setzero_si512();
-        }
-      }
-      for (int t = 0; t < terms; ++t) {
-        words[0][t].row[i] = _mm512_permutex2var_epi16(part[0].term[t], low, part[1].term[t]);
-        words[1][t].row[i] = _mm512_permutex2var_epi16(part[0].term[t], high, part[1].term[t]);
-      }
-    }
-    for (int half = 0; half < (columns - column > kTile ? 2 : 1); ++half) {
-      for (int t = 0; t < terms; ++t) {
-        if (turned) words[half][t].transpose();
-        words[half][t].store(target + half * next + t * kTileSize);
-      }
-    }
+    if (i >= count) return RowPart<terms>::nothing();
+    const void* source = static_cast<const char*>(row(i)) + column * kBytes;
+    return RowPart<terms>::load(source, columns - column, finite);
+  }
+
+  /// Transposes the words of every term's tile where it lies.
+  static void turn(Word* target) {
+    for (int t = 0; t < terms; ++t) transpose_words(target + t * kTileSize);
   }
 };
 

@@ -162,13 +162,15 @@ struct BackwardBuffers {
   BackwardBuffers(Scratch& scratch, std::int64_t dim, std::int64_t dim_v)
       : padded(round_up(dim, Engine::kColumnStep)),
         padded_v(round_up(dim_v, Engine::kColumnStep)),
-        query_rows(scratch.bytes(Engine::query_rows_bytes(kQueryPanels, dim))),
-        dout_rows(scratch.bytes(Engine::query_rows_bytes(kQueryPanels, dim_v))),
         dq(scratch.take<float>(kQueryPanels * kPanel * padded)),
         rows(scratch.take<float>(kPanel * padded)) {
     for (auto& one : slot) {
       one.scores = ScoreBuffers<Engine>(scratch);
       one.gradients = scratch.bytes(Engine::kOneBlock ? 0 : Engine::right_block_bytes(kKeys));
+    }
+    for (auto& one : rows_of) {
+      one.queries = scratch.bytes(Engine::query_rows_bytes(kQueryPanels, dim));
+      one.douts = scratch.bytes(Engine::query_rows_bytes(kQueryPanels, dim_v));
     }
     for (auto& one : left) {
       one.probabilities = scratch.bytes(Engine::left_block_bytes(kKeys, kQueryPanels));
@@ -180,8 +182,6 @@ struct BackwardBuffers {
 
   std::int64_t padded;
   std::int64_t padded_v;
-  void* query_rows;
-  void* dout_rows;
   float* dq;    // [panel][padded][kPanel]
   float* rows;  // [kPanel][padded], a panel of dq turned back
   PanelBuffers<Engine> panel[kQueryPanels];
@@ -198,6 +198,13 @@ struct BackwardBuffers {
   };
   Slot slot[kSlots];
 
+  /// What dk and dv are summed over, of all panels.
+  struct QueryRows {
+    void* queries;
+    void* douts;
+  };
+  QueryRows rows_of[kSlots];
+
   /// All panels against one block of keys.
   struct LeftBlocks {
     void* probabilities;
@@ -206,19 +213,32 @@ struct BackwardBuffers {
   LeftBlocks left[kSlots];
 };
 
+/// What goes on from one block of queries to the next: sums of dk and dv that are still in work,
+/// and which of the slots are next.
+template <BackwardEngine Engine>
+struct Pipeline {
+  typename Engine::Background background;
+  int rows = 0;
+  int left = 0;
+
+  static constexpr int after(int slot) { return (slot + 1) % BackwardBuffers<Engine>::kSlots; }
+};
+
 /// The panels that are loaded against the chunk of keys that is loaded.
 template <BackwardEngine Engine, class Exp>
 class BackwardStep {
  public:
   BackwardStep(const HeadTask& task, std::int64_t panels, std::int64_t key, std::int64_t keys,
-               const BackwardBuffers<Engine>& buffers)
+               const BackwardBuffers<Engine>& buffers, Pipeline<Engine>& pipeline)
       : task_(task),
         panels_(panels),
         first_key_(key),
         keys_(keys),
         blocks_((keys + kKeys - 1) / kKeys),
-        buffers_(buffers) {}
+        buffers_(buffers),
+        pipeline_(pipeline) {}
 
+  /// All of dq is there afterwards; dk and dv when the pipeline is finished.
   void run() {
     if constexpr (Engine::Background::kOverlaps)
       overlapped();
@@ -257,15 +277,15 @@ class BackwardStep {
   template <class Products>
   void add_dkv(Products& products, std::int64_t b, int slot) const {
     const auto& left = buffers_.left[slot];
-    products.add_rows(rows(b), panels_, task_.dim_v, left.probabilities, buffers_.dout_rows,
+    const auto& right = buffers_.rows_of[pipeline_.rows];
+    products.add_rows(rows(b), panels_, task_.dim_v, left.probabilities, right.douts,
                       buffers_.block[b].dv, buffers_.padded_v);
-    products.add_rows(rows(b), panels_, task_.dim, left.gradients, buffers_.query_rows,
+    products.add_rows(rows(b), panels_, task_.dim, left.gradients, right.queries,
                       buffers_.block[b].dk, buffers_.padded);
   }
 
   void one_by_one() const {
     Engine engine;
-    Background background;
     for (std::int64_t b = 0; b < blocks_; ++b) {
       bool any = false;
       for (std::int64_t p = 0; p < panels_; ++p) any = any || sees(b, p);
@@ -274,7 +294,7 @@ class BackwardStep {
       for (std::int64_t p = 0; p < panels_; ++p) {
         if (!sees(b, p)) continue;
         scores(engine, b, p, 0);
-        differentiate_panel(b, p, 0, 0, background);
+        differentiate_panel(b, p, 0, 0);
         add_dq(engine, b, p, 0);
       }
       add_dkv(engine, b, 0);
@@ -295,38 +315,42 @@ class BackwardStep {
       }
       return at;
     };
-    Background background;
+    Background& background = pipeline_.background;
+    int& left = pipeline_.left;
     Place at = seeing({0, 0});
-    if (at.b < blocks_) {
-      scores(background, at.b, at.p, 0);
-      hide_panels(at.b, static_cast<int>(at.b % 2));
-    }
-    background.finish();
+    if (at.b == blocks_) return background.finish();  // its rows are packed over after next
+    scores(background, at.b, at.p, 0);
+    background.finish_urgent();
+    hide_panels(at.b, left);
     for (int slot = 0; at.b < blocks_; slot = 1 - slot) {
       const Place next = seeing({at.b, at.p + 1});
-      const int left = static_cast<int>(at.b % 2);
       if (next.b < blocks_) scores(background, next.b, next.p, 1 - slot);
-      differentiate_panel(at.b, at.p, slot, left, background);
-      background.finish_urgent();
-      add_dq(background, at.b, at.p, slot);
-      if (next.b != at.b) {
+      differentiate_panel(at.b, at.p, slot, left);
+      if (next.b == at.b) {
+        background.finish_urgent();
+        add_dq(background, at.b, at.p, slot);
+      } else {
         background.finish();  // the block before this one: its left blocks are next
+        add_dq(background, at.b, at.p, slot);
         add_dkv(background, at.b, left);
-        if (next.b < blocks_) hide_panels(next.b, 1 - left);
+        left = Pipeline<Engine>::after(left);
+        if (next.b < blocks_) hide_panels(next.b, left);
       }
       at = next;
     }
-    background.finish();
+    background.finish_urgent();
   }
 
   /// Nothing, where a panel sees none of a block that others see.
   void hide_panels(std::int64_t b, int left) const {
-    Vec nothing[Engine::kBlockRows];
-    for (auto& x : nothing) x = splat(0.0F);
+    Vec nothing[Engine::kBlockRows][Engine::kBlockVectors];
+    for (auto& row : nothing) {
+      for (auto& x : row) x = splat(0.0F);
+    }
     for (std::int64_t p = 0; p < panels_; ++p) {
       if (sees(b, p)) continue;
       for (std::int64_t j = 0; j < rows(b); j += Engine::kBlockRows) {
-        for (int v = 0; v < Engine::kPanel / kWidth; ++v) {
+        for (int v = 0; v < Engine::kPanel / kWidth; v += Engine::kBlockVectors) {
           Engine::put_left(buffers_.left[left].probabilities, rows(b), p, j, v, nothing);
           Engine::put_left(buffers_.left[left].gradients, rows(b), p, j, v, nothing);
         }
@@ -335,32 +359,38 @@ class BackwardStep {
   }
 
   /// Scores to probabilities and gradients, into the engine's blocks.
-  void differentiate_panel(std::int64_t b, std::int64_t p, int slot, int left,
-                           Background& background) const {
+  void differentiate_panel(std::int64_t b, std::int64_t p, int slot, int left) const {
     constexpr int kRows = Engine::kBlockRows;
+    constexpr int kVectors = Engine::kBlockVectors;
+    constexpr int kAllVectors = Engine::kPanel / kWidth;
     const PanelBuffers<Engine>& panel = buffers_.panel[p];
     const ScoreBuffers<Engine>& scores = buffers_.slot[slot].scores;
     const auto& blocks = buffers_.left[left];
     void* right = buffers_.slot[slot].gradients;
+    Background& background = pipeline_.background;
     const std::int64_t padded = rows(b);
     const float scale =
         finish_scores<Engine>({*panel.panel, key(b), count(b)}, covered(b, p), padded, scores);
-    background.pace(padded / kRows * (Engine::kPanel / kWidth));
-    for (int v = 0; v < Engine::kPanel / kWidth; ++v) {
-      const Exp exp(scale, load(panel.lse + v * kWidth));
+    background.pace(padded / kRows * (kAllVectors / kVectors), panels_ - p);
+    for (int first = 0; first < kAllVectors; first += kVectors) {
+      Exp exp[kVectors];
+      for (int v = 0; v < kVectors; ++v)
+        exp[v] = Exp(scale, load(panel.lse + (first + v) * kWidth));
       for (std::int64_t j = 0; j < padded; j += kRows) {
-        Vec probability[kRows];
-        Vec gradient[kRows];
+        Vec probability[kRows][kVectors];
+        Vec gradient[kRows][kVectors];
 #pragma GCC unroll 4
         for (int r = 0; r < kRows; ++r) {
-          const std::int64_t at = (j + r) * Engine::kPanel + v * kWidth;
-          const Differentiated d = differentiate(task_, at, v, exp, panel, scores);
-          probability[r] = d.probability;
-          gradient[r] = task_.softcap == 0 ? d.gradient : d.gradient * load(scores.slope + at);
+#pragma GCC unroll 2
+          for (int v = 0; v < kVectors; ++v) {
+            const std::int64_t at = (j + r) * Engine::kPanel + (first + v) * kWidth;
+            const Differentiated d = differentiate(task_, at, first + v, exp[v], panel, scores);
+            probability[r][v] = d.probability;
+            gradient[r][v] = task_.softcap == 0 ? d.gradient : d.gradient * load(scores.slope + at);
+          }
         }
-        Engine::put_left(blocks.probabilities, padded, p, j, v, probability);
-        Engine::put_left(blocks.gradients, padded, p, j, v, gradient);
-        if constexpr (!Engine::kOneBlock) Engine::put_right(right, padded, j, v, gradient);
+        Engine::put_left(blocks.probabilities, padded, p, j, first, probability);
+        Engine::put_both(blocks.gradients, right, padded, p, j, first, gradient);
         background.advance();
       }
     }
@@ -372,6 +402,7 @@ class BackwardStep {
   std::int64_t keys_;
   std::int64_t blocks_;
   const BackwardBuffers<Engine>& buffers_;
+  Pipeline<Engine>& pipeline_;
 };
 
 /// Adds the block's dq to the item's share of it, or begins it.
@@ -394,7 +425,8 @@ inline void store_dq(const BackwardItem& item, const HeadTask& task, std::int64_
 /// One head's queries against the chunk of keys that is loaded.
 template <BackwardEngine Engine, class Exp>
 inline bool backward_head(const BackwardItem& item, const HeadTask& task, std::int64_t key,
-                          std::int64_t keys, const BackwardBuffers<Engine>& buffers) {
+                          std::int64_t keys, const BackwardBuffers<Engine>& buffers,
+                          Pipeline<Engine>& pipeline) {
   constexpr std::int64_t kQueries = kQueryPanels * Engine::kPanel;
   const Span whole = seeing_queries(task, item.key_begin, item.key_end - 1);
   const Span span = seeing_queries(task, key, key + keys - 1);
@@ -410,15 +442,17 @@ inline bool backward_head(const BackwardItem& item, const HeadTask& task, std::i
       finite =
           buffers.panel[p].load(task, query + at, smaller(Engine::kPanel, count - at)) && finite;
     }
+    pipeline.rows = pipeline.after(pipeline.rows);
+    const auto& rows = buffers.rows_of[pipeline.rows];
     finite = Engine::pack_query_rows(RowsFrom(task.q, task.dtype, query), task.dtype, count, panels,
-                                     task.dim, buffers.query_rows) &&
+                                     task.dim, rows.queries) &&
              finite;
     finite = Engine::pack_query_rows(RowsFrom(task.dout, task.dtype, query), task.dtype, count,
-                                     panels, task.dim_v, buffers.dout_rows) &&
+                                     panels, task.dim_v, rows.douts) &&
              finite;
     if (!finite && !Engine::kTakesAnything) return false;
     fill(buffers.dq, panels * Engine::kPanel * buffers.padded, 0.0F);
-    BackwardStep<Engine, Exp>(task, panels, key, keys, buffers).run();
+    BackwardStep<Engine, Exp>(task, panels, key, keys, buffers, pipeline).run();
     store_dq(item, task, query, count, first, buffers);
   }
   return true;
@@ -460,9 +494,12 @@ inline bool backward_item(const BackwardItem& item, void* memory) {
       fill(block.dv, Engine::kGradientKeys * buffers.padded_v, 0.0F);
     }
     if (!finite && !Engine::kTakesAnything) return false;
+    Pipeline<Engine> pipeline;
     for (std::int64_t h = 0; h < item.group; ++h) {
-      if (!backward_head<Engine, Exp>(item, item.heads[h], key, keys, buffers)) return false;
+      if (!backward_head<Engine, Exp>(item, item.heads[h], key, keys, buffers, pipeline))
+        return false;
     }
+    pipeline.background.finish();
     store_keys(task, key, keys, buffers);
   }
   return true;

@@ -9,11 +9,12 @@
 //   add_rows    c[key][column] += block . query rows      dV += P dO,  dK += dS Q
 //
 // Each has a left and a right operand in a layout of the engine's own: keys and queries are packed,
-// blocks of probabilities and gradients are put there vector by vector as they are computed, as a
-// left operand ([keys][panels of queries]), as a right one ([keys][one panel]), or as both.
+// blocks of probabilities and gradients are put there as they are computed, kBlockRows rows of
+// kBlockVectors vectors at a time, as a left operand ([keys][panels of queries]), as a right one
+// ([keys][one panel]), or as both.
 //
 // An engine whose products leave the vector units free has a Background that does them little by
-// little while exponentials are taken: `pace(turns)`, then `advance()` once a turn.
+// little while exponentials are taken: `pace`, then `advance()` once a turn.
 //
 // The keys given are a multiple of kKeyStep; rows past `count` are packed as zeros, like all other
 // padding. A pack says whether everything it met was finite: unless an engine takes anything, the
@@ -27,8 +28,9 @@ namespace {
 /// The background of an engine whose products keep the vector units busy themselves.
 struct NoBackground {
   static constexpr bool kOverlaps = false;
-  void pace(std::int64_t) {}
+  void pace(std::int64_t, std::int64_t) {}
   void advance() {}
+  void finish() {}
 };
 
 using AnyRow = const void* (*)(std::int64_t);
@@ -36,7 +38,8 @@ using AnyRow = const void* (*)(std::int64_t);
 /// What the forward pass asks of an engine.
 template <class E>
 concept ForwardEngine = requires(std::int64_t n, void* to, const void* from, float* c,
-                                 const Vec (&rows)[E::kBlockRows], AnyRow row, DType dtype) {
+                                 const Vec (&rows)[E::kBlockRows][E::kBlockVectors], AnyRow row,
+                                 DType dtype) {
   typename E::Setup;  // holds what a thread must set up, for as long as it computes
   {E::Background::kOverlaps || true};
   {E::kPanel + 0};     // queries side by side
@@ -51,7 +54,7 @@ concept ForwardEngine = requires(std::int64_t n, void* to, const void* from, flo
   E::scores(n, n, from, from, c);                       // keys, depth
 
   {E::pack_key_columns(row, dtype, n, n, n, to) || true};  // count, keys, columns
-  E::put_right(to, n, n, 0, rows);                         // keys, first key, vector of lanes
+  E::put_right(to, n, n, 0, rows);                         // keys, first key, first vector
   E::add_panel(n, n, from, from, c);                       // columns, keys
 
   {E::key_rows_bytes(n, n) + E::query_panel_bytes(n)};
@@ -61,12 +64,13 @@ concept ForwardEngine = requires(std::int64_t n, void* to, const void* from, flo
 /// And what the backward pass asks besides.
 template <class E>
 concept BackwardEngine = ForwardEngine<E> &&
-    requires(std::int64_t n, void* to, const void* from, float* c, const Vec (&rows)[E::kBlockRows],
-             AnyRow row, DType dtype) {
+    requires(std::int64_t n, void* to, const void* from, float* c,
+             const Vec (&rows)[E::kBlockRows][E::kBlockVectors], AnyRow row, DType dtype) {
   {E::kGradientKeys + 0};  // keys of a block
   {E::kOneBlock || true};  // a left block's panel is a right block as well
 
-  E::put_left(to, n, n, n, 0, rows);                      // keys, panel, first key, vector
+  E::put_left(to, n, n, n, 0, rows);                      // keys, panel, first key, first vector
+  E::put_both(to, to, n, n, n, 0, rows);                  // left, right, the same
   {E::pack_query_rows(row, dtype, n, n, n, to) || true};  // count, panels, columns
   E::add_rows(n, n, n, from, from, c, n);                 // keys, panels, columns, stride of c
 

@@ -79,6 +79,7 @@ struct FmaEngine {
   static constexpr int kKeyStep = kPackRows;
   static constexpr int kColumnStep = kPackRows > kWidth ? kPackRows : kWidth;
   static constexpr int kBlockRows = 1;
+  static constexpr int kBlockVectors = 1;
   static constexpr bool kOneBlock = true;
   static constexpr bool kTakesAnything = zeros == Zeros::skip;
   static constexpr bool kTakesPart = true;
@@ -161,12 +162,17 @@ struct FmaEngine {
     return static_cast<float*>(block) + panel * keys * kPanel;
   }
   static void put_left(void* block, std::int64_t keys, std::int64_t panel, std::int64_t j, int v,
-                       const Vec (&x)[kBlockRows]) {
-    store(left_panel(block, keys, panel) + j * kPanel + v * kWidth, x[0]);
+                       const Vec (&x)[kBlockRows][kBlockVectors]) {
+    store(left_panel(block, keys, panel) + j * kPanel + v * kWidth, x[0][0]);
   }
   static void put_right(void* block, std::int64_t keys, std::int64_t j, int v,
-                        const Vec (&x)[kBlockRows]) {
+                        const Vec (&x)[kBlockRows][kBlockVectors]) {
     put_left(block, keys, 0, j, v, x);
+  }
+  /// A panel of a left block serves as a right one.
+  static void put_both(void* left, void*, std::int64_t keys, std::int64_t panel, std::int64_t j,
+                       int v, const Vec (&x)[kBlockRows][kBlockVectors]) {
+    put_left(left, keys, panel, j, v, x);
   }
 
   /// [panels * kPanel][padded]

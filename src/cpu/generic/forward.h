@@ -100,28 +100,38 @@ STROBE_INLINE void exponentiate(std::int64_t rows, const float* scores, float sc
                                 void* probabilities, typename Engine::Background& background) {
   constexpr int kLanes = Engine::kPanel;
   constexpr int kRows = Engine::kBlockRows;
-  background.pace(rows / kRows * (kLanes / kWidth));
-  for (int v = 0; v < kLanes / kWidth; ++v) {
-    // Where nothing was visible yet the base is -inf; relative to 0, e^-inf is 0 all the same.
-    const Vec reference = load(base + v * kWidth);
-    const Exp exp(scale, select(equal(reference, splat(-kInfinity)), splat(0.0F), reference));
-    Vec sum[kRows];
-    for (auto& x : sum) x = splat(0.0F);
+  constexpr int kVectors = Engine::kBlockVectors;
+  background.pace(rows / kRows * (kLanes / kWidth / kVectors), 1);
+  for (int first = 0; first < kLanes / kWidth; first += kVectors) {
+    Exp exp[kVectors];
+    Vec sum[kRows][kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      // Where nothing was visible yet the base is -inf; relative to 0, e^-inf is 0 all the same.
+      const Vec reference = load(base + (first + v) * kWidth);
+      exp[v] = Exp(scale, select(equal(reference, splat(-kInfinity)), splat(0.0F), reference));
+      for (auto& row : sum) row[v] = splat(0.0F);
+    }
     for (std::int64_t j = 0; j < rows; j += kRows) {
-      Vec p[kRows];
+      Vec p[kRows][kVectors];
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
-        const std::int64_t at = (j + r) * kLanes + v * kWidth;
-        p[r] = exp(load(scores + at));
-        sum[r] = sum[r] + p[r];
-        if (keep != nullptr) p[r] = p[r] * load(keep + at);
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) {
+          const std::int64_t at = (j + r) * kLanes + (first + v) * kWidth;
+          p[r][v] = exp[v](load(scores + at));
+          sum[r][v] = sum[r][v] + p[r][v];
+          if (keep != nullptr) p[r][v] = p[r][v] * load(keep + at);
+        }
       }
-      Engine::put_right(probabilities, rows, j, v, p);
+      Engine::put_right(probabilities, rows, j, first, p);
       background.advance();
     }
-    Vec total = sum[0];
-    for (int r = 1; r < kRows; ++r) total = total + sum[r];
-    store(row_sum + v * kWidth, load(row_sum + v * kWidth) + total);
+    for (int v = 0; v < kVectors; ++v) {
+      Vec total = sum[0][v];
+      for (int r = 1; r < kRows; ++r) total = total + sum[r][v];
+      float* target = row_sum + (first + v) * kWidth;
+      store(target, load(target) + total);
+    }
   }
 }
 

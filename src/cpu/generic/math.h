@@ -40,7 +40,7 @@ STROBE_INLINE Vec exp_difference(Vec x, Vec base) {
   p = fma(p, r, splat(1.6666665459e-1F));
   p = fma(p, r, splat(5.0000001201e-1F));
   p = fma(p, r * r, r) + splat(1.0F);
-  return select(less(distance, splat(-87.3F)), splat(0.0F), scale_by_power(p, shifted));
+  return scale_by_power(p, shifted, distance, splat(-87.3F));
 }
 
 /// 2^t within 3e-6; exactly 1 at 0, 0 below -126, NaN for NaN. For what is rounded to 16 bits
@@ -54,11 +54,12 @@ STROBE_INLINE Vec exp2_short(Vec t) {
   p = fma(p, r, splat(2.4024099111557007e-1F));
   p = fma(p, r, splat(6.931241750717163e-1F));
   p = fma(p, r, splat(1.0F));
-  return select(less(t, splat(-126.0F)), splat(0.0F), scale_by_power(p, shifted));
+  return scale_by_power(p, shifted, t, splat(-126.0F));
 }
 
 /// e^(scale * x - base): as exact as fp32 allows.
 struct PreciseExp {
+  PreciseExp() = default;
   PreciseExp(float scale_, Vec base_) : scale(splat(scale_)), base(base_) {}
   STROBE_INLINE Vec operator()(Vec x) const { return exp_difference(x * scale, base); }
 
@@ -68,6 +69,7 @@ struct PreciseExp {
 
 /// The same, exact enough for 16-bit types and cheaper.
 struct ShortExp {
+  ShortExp() = default;
   ShortExp(float scale_, Vec base)
       : scale(splat(scale_ * 1.44269504F)), shift(splat(-1.44269504F) * base) {}
   STROBE_INLINE Vec operator()(Vec x) const { return exp2_short(fma(x, scale, shift)); }

@@ -21,6 +21,7 @@ struct ThinEngine {
   static constexpr int kKeyStep = kWidth;
   static constexpr int kColumnStep = 1;
   static constexpr int kBlockRows = 1;
+  static constexpr int kBlockVectors = 1;
   static constexpr bool kTakesAnything = false;
   static constexpr bool kTakesPart = true;
 
@@ -94,8 +95,8 @@ struct ThinEngine {
   }
 
   static void put_right(void* block, std::int64_t, std::int64_t j, int v,
-                        const Vec (&x)[kBlockRows]) {
-    store(static_cast<float*>(block) + j * kPanel + v * kWidth, x[0]);
+                        const Vec (&x)[kBlockRows][kBlockVectors]) {
+    store(static_cast<float*>(block) + j * kPanel + v * kWidth, x[0][0]);
   }
 
   static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,

@@ -64,10 +64,11 @@ inline Vec select(Mask m, Vec yes, Vec no) {
   return {_mm256_blendv_ps(no.v, yes.v, m.m)};
 }
 
-/// y * 2^n for the integer n in the low bits of `magic`.
-inline Vec scale_by_power(Vec y, Vec magic) {
-  return {_mm256_castsi256_ps(_mm256_add_epi32(
-      _mm256_castps_si256(y.v), _mm256_slli_epi32(_mm256_castps_si256(magic.v), 23)))};
+/// y * 2^n for the integer n in the low bits of `magic`, 0 where x < least.
+inline Vec scale_by_power(Vec y, Vec magic, Vec x, Vec least) {
+  const __m256i scaled = _mm256_add_epi32(_mm256_castps_si256(y.v),
+                                          _mm256_slli_epi32(_mm256_castps_si256(magic.v), 23));
+  return {_mm256_and_ps(_mm256_cmp_ps(x.v, least.v, _CMP_NLT_UQ), _mm256_castsi256_ps(scaled))};
 }
 
 inline Vec load_fp16(const std::uint16_t* p) {

@@ -62,10 +62,11 @@ inline Vec select(Mask m, Vec yes, Vec no) {
   return {_mm512_mask_blend_ps(m, no.v, yes.v)};
 }
 
-/// y * 2^n for the integer n in the low bits of `magic`.
-inline Vec scale_by_power(Vec y, Vec magic) {
-  return {_mm512_castsi512_ps(_mm512_add_epi32(
-      _mm512_castps_si512(y.v), _mm512_slli_epi32(_mm512_castps_si512(magic.v), 23)))};
+/// y * 2^n for the integer n in the low bits of `magic`, 0 where x < least.
+inline Vec scale_by_power(Vec y, Vec magic, Vec x, Vec least) {
+  return {_mm512_castsi512_ps(_mm512_maskz_add_epi32(
+      _mm512_cmp_ps_mask(x.v, least.v, _CMP_NLT_UQ), _mm512_castps_si512(y.v),
+      _mm512_slli_epi32(_mm512_castps_si512(magic.v), 23)))};
 }
 
 inline Vec load_fp16(const std::uint16_t* p) {

@@ -63,10 +63,11 @@ inline Vec select(Mask m, Vec yes, Vec no) {
   return {vbslq_f32(m, yes.v, no.v)};
 }
 
-/// y * 2^n for the integer n in the low bits of `magic`.
-inline Vec scale_by_power(Vec y, Vec magic) {
-  return {vreinterpretq_f32_s32(
-      vaddq_s32(vreinterpretq_s32_f32(y.v), vshlq_n_s32(vreinterpretq_s32_f32(magic.v), 23)))};
+/// y * 2^n for the integer n in the low bits of `magic`, 0 where x < least.
+inline Vec scale_by_power(Vec y, Vec magic, Vec x, Vec least) {
+  const uint32x4_t scaled =
+      vaddq_u32(vreinterpretq_u32_f32(y.v), vshlq_n_u32(vreinterpretq_u32_f32(magic.v), 23));
+  return {vreinterpretq_f32_u32(vbicq_u32(scaled, less(x, least)))};
 }
 
 inline Vec load_fp16(const std::uint16_t* p) {

@@ -88,9 +88,11 @@ inline Vec select(Mask m, Vec yes, Vec no) {
   return each_lane([&](int i) { return m.m[i] ? yes.v[i] : no.v[i]; });
 }
 
-/// y * 2^n for the integer n in the low bits of `magic`.
-inline Vec scale_by_power(Vec y, Vec magic) {
-  return each_lane([&](int i) { return float_of(bits_of(y.v[i]) + (bits_of(magic.v[i]) << 23)); });
+/// y * 2^n for the integer n in the low bits of `magic`, 0 where x < least.
+inline Vec scale_by_power(Vec y, Vec magic, Vec x, Vec least) {
+  return each_lane([&](int i) {
+    return x.v[i] < least.v[i] ? 0.0F : float_of(bits_of(y.v[i]) + (bits_of(magic.v[i]) << 23));
+  });
 }
 
 // Compiled for the baseline, so sharing inline functions with the core is safe here.
