@@ -6,14 +6,14 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "measure/user_folder.h"
+#include "core/user_folder.h"
 #include "strobe/error.h"
 
 namespace strobe::cli {
 
 void BaselineName::add_to(CLI::App& command) {
   command.add_option("NAME", name, "What it is called")->required();
-  folder = lab::user_folder("STROBE_DATA_DIR", "XDG_DATA_HOME", ".local/share") / "baselines";
+  folder = user_folder("STROBE_DATA_DIR", "XDG_DATA_HOME", ".local/share") / "baselines";
   command.add_option("--dir", folder, "Folder of baselines")
       ->type_name("DIR")
       ->capture_default_str();

@@ -1,6 +1,5 @@
 #include "strobe/registry.h"
 
-#include "core/builtin.h"
 #include "core/text.h"
 #include "strobe/error.h"
 #include "strobe/machine.h"
@@ -9,15 +8,6 @@ namespace strobe {
 
 const char* version() {
   return STROBE_VERSION;
-}
-
-Registry& Registry::instance() {
-  static Registry& registry = []() -> Registry& {
-    static Registry built_in;
-    register_builtin_implementations(built_in);
-    return built_in;
-  }();
-  return registry;
 }
 
 void Registry::add(std::unique_ptr<Implementation> implementation) {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/user_folder.h"
 #include "measure/peaks.h"
-#include "measure/user_folder.h"
 #include "strobe/machine.h"
 
 namespace strobe::lab {
@@ -83,7 +83,7 @@ void keep(const std::string& key, const Peaks& peaks) {
 }  // namespace
 
 std::string peaks_cache_path() {
-  return user_folder("STROBE_CACHE_DIR", "XDG_CACHE_HOME", ".cache") / "peaks.json";
+  return cache_folder() / "peaks.json";
 }
 
 Peaks machine_peaks(int threads, bool anew) {

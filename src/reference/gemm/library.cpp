@@ -1,39 +1,17 @@
 #include "reference/gemm/library.h"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <cstdlib>
-#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <string_view>
 
+#include "core/shared_object.h"
 #include "core/text.h"
 #include "strobe/error.h"
 
 namespace strobe::reference::gemm {
 namespace {
-
-/// A shared library, or nothing. It stays loaded: threads of its own may still run its code.
-class SharedObject {
- public:
-  explicit SharedObject(std::initializer_list<const char*> names) {
-    for (const char* name : names) {
-      if (handle_ == nullptr) handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    }
-  }
-
-  /// Sets `function` to the symbol, null if there is none.
-  template <class Function>
-  bool find(const char* name, Function*& function) const {
-    function = handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle_, name));
-    return function != nullptr;
-  }
-
- private:
-  void* handle_ = nullptr;
-};
 
 bool cpu_has_bf16_products() {
 #if defined(__x86_64__)
