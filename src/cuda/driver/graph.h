@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+
+#include "cuda/driver/owned.h"
+
+namespace strobe::cuda::driver {
+
+/// Work that was recorded once and is launched as a whole.
+class Graph {
+ public:
+  /// Records what `work` puts on the stream, which does not run. If `work` throws, the stream is as
+  /// it was before.
+  static Graph capture(const Device& device, abi::Stream stream, const std::function<void()>& work);
+
+  void launch(abi::Stream stream) const { api().cuGraphLaunch(exec_.get(), stream); }
+
+ private:
+  static void release(const Api& driver, abi::GraphExec exec) {
+    driver.cuGraphExecDestroy.unchecked(exec);
+  }
+
+  Owned<abi::GraphExec, release> exec_{};
+};
+
+}  // namespace strobe::cuda::driver

@@ -1,0 +1,51 @@
+#include "cuda/driver/memory.h"
+
+#include "core/text.h"
+
+namespace strobe::cuda::driver {
+namespace {
+
+abi::DevicePointer address(const void* data) {
+  return reinterpret_cast<abi::DevicePointer>(data);
+}
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(const Device& device, std::size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  const ContextScope scope(device);
+  abi::DevicePointer pointer = 0;
+  const abi::Result result = api().cuMemAlloc.unchecked(&pointer, bytes);
+  if (result == abi::Result::out_of_memory) {
+    throw OutOfMemory(concat("cuda:", device.index(), " has ", free_memory(device),
+                             " bytes of memory free, asked for were ", bytes));
+  }
+  if (result != abi::Result::success) fail("cuMemAlloc", result);
+  pointer_ = {device, pointer};
+}
+
+PinnedMemory::PinnedMemory(const Device& device, std::size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  const ContextScope scope(device);
+  void* data = nullptr;
+  api().cuMemHostAlloc(&data, bytes, 0);
+  data_ = {device, data};
+}
+
+void copy_async(void* to, const void* from, std::size_t bytes, abi::Stream stream) {
+  if (bytes > 0) api().cuMemcpyAsync(address(to), address(from), bytes, stream);
+}
+
+void fill_async(void* data, unsigned char byte, std::size_t bytes, abi::Stream stream) {
+  if (bytes > 0) api().cuMemsetD8Async(address(data), byte, bytes, stream);
+}
+
+std::size_t free_memory(const Device& device) {
+  const ContextScope scope(device);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  api().cuMemGetInfo(&free, &total);
+  return free;
+}
+
+}  // namespace strobe::cuda::driver
