@@ -1,0 +1,114 @@
+#include "cuda/jit/build.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/text.h"
+#include "cuda/jit/hash.h"
+#include "cuda/jit/nvrtc.h"
+#include "cuda/warnings.h"
+
+namespace strobe::cuda::jit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool with_line_info() {
+  const char* const value = std::getenv("STROBE_CUDA_LINEINFO");
+  return value != nullptr && std::string_view(value) == "1";
+}
+
+std::vector<std::string> compiler_options(const Architecture& architecture) {
+  std::vector<std::string> options = {concat("--gpu-architecture=", architecture.text()),
+                                      "--std=c++20", "--device-as-default-execution-space",
+                                      "--ptxas-options=--verbose"};
+  if (with_line_info()) options.emplace_back("--generate-line-info");
+  return options;
+}
+
+Headers headers_of(const KernelDescription& kernel, std::string_view source) {
+  return included_headers(source, {{"config.cuh", config_header(kernel)}});
+}
+
+/// "architecture sm_90a" and so on: what a key, and a compile error, say of a build.
+std::string title(const KernelDescription& kernel, const Architecture& architecture) {
+  return concat("kernel ", kernel.name, "\nconfiguration ", configuration_text(kernel),
+                "\narchitecture ", architecture.text(), "\ncompiler NVRTC ", nvrtc().version(),
+                "\n");
+}
+
+std::vector<Resources> resources_of(const KernelDescription& kernel, const std::string& log) {
+  std::vector<Resources> all = parse_assembler_log(log);
+  for (const std::string& entry : kernel.entries) {
+    if (std::none_of(all.begin(), all.end(),
+                     [&](const Resources& r) { return r.entry == entry; })) {
+      throw CompileError(concat("the source defines no kernel '", entry, "'\n", log));
+    }
+  }
+  return all;
+}
+
+Binary compile(const KernelDescription& kernel, std::string_view source,
+               const Architecture& architecture) {
+  if (!nvrtc().knows(architecture.number())) {
+    throw Unsupported(concat("NVRTC ", nvrtc().version()),
+                      {concat("code for ", architecture.text(),
+                              ", which a later version has; STROBE_NVRTC names another library")});
+  }
+  const std::string text(source);
+  const Headers headers = headers_of(kernel, source);
+  try {
+    Nvrtc::Output output = nvrtc().compile({.text = text,
+                                            .name = kernel.source,
+                                            .headers = headers,
+                                            .options = compiler_options(architecture)});
+    std::vector<Resources> resources = resources_of(kernel, output.log);
+    return {.cubin = std::move(output.cubin), .resources = std::move(resources)};
+  } catch (const CompileError& error) {
+    throw CompileError(concat("a GPU kernel does not compile\n", title(kernel, architecture),
+                              config_header(kernel), error.what()));
+  }
+}
+
+}  // namespace
+
+std::string cache_key(const KernelDescription& kernel, std::string_view source,
+                      const Architecture& architecture) {
+  std::uint64_t sources = hash_of(source, hash_of(kernel.source));
+  for (const auto& [name, text] : headers_of(kernel, source)) {
+    sources = hash_of(text, hash_of(name, sources));
+  }
+  return concat(title(kernel, architecture), "sources ", hash_text(sources), "\noptions ",
+                joined(compiler_options(architecture), " "), "\n");
+}
+
+std::string key_line(const std::string& key, std::string_view name) {
+  const std::string start = concat(name, " ");
+  std::size_t at = key.starts_with(start) ? 0 : key.find(concat("\n", start));
+  if (at == std::string::npos) return "";
+  at += start.size() + (at > 0 ? 1 : 0);
+  return key.substr(at, key.find('\n', at) - at);
+}
+
+Built build(const KernelDescription& kernel, std::string_view source,
+            const Architecture& architecture, const DiskCache& cache) {
+  const auto start = Clock::now();
+  const std::string key = cache_key(kernel, source, architecture);
+  Built built;
+  if (auto known = cache.find(key)) {
+    built = {.binary = std::move(*known), .from_cache = true};
+  } else {
+    built.binary = compile(kernel, source, architecture);
+    if (const std::string trouble = cache.keep(key, built.binary); !trouble.empty()) {
+      warn(trouble);
+    }
+  }
+  built.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return built;
+}
+
+Built build(const KernelDescription& kernel, const Architecture& architecture) {
+  return build(kernel, embedded_source(kernel.source), architecture, user_cache());
+}
+
+}  // namespace strobe::cuda::jit

@@ -1,0 +1,82 @@
+#include "cuda/jit/loaded_kernel.h"
+
+#include <future>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+
+#include "core/text.h"
+#include "cuda/jit/build.h"
+
+namespace strobe::cuda::jit {
+
+LoadedKernel::LoadedKernel(const driver::Device& device, const KernelDescription& kernel) {
+  const Built built = build(kernel, Architecture::of(device));
+  resources_ = built.binary.resources;
+  module_ = std::make_unique<const driver::Module>(device, built.binary.cubin);
+  for (const std::string& name : kernel.entries) {
+    driver::Function function = module_->function(name);
+    if (kernel.dynamic_shared_bytes > 0) {
+      const driver::ContextScope scope(device);
+      function.allow_dynamic_shared(kernel.dynamic_shared_bytes);
+    }
+    entries_.push_back({name, function});
+  }
+}
+
+driver::Function LoadedKernel::function(std::string_view entry) const {
+  for (const Entry& known : entries_) {
+    if (known.name == entry) return known.function;
+  }
+  throw std::logic_error(concat("the kernel has no entry '", entry, "'"));
+}
+
+namespace {
+
+using Pointer = std::shared_ptr<const LoadedKernel>;
+
+struct Loaded {
+  std::mutex mutex{};
+  std::map<std::string, std::shared_future<Pointer>> kernels{};
+};
+
+Loaded& loaded() {
+  // Never destroyed: at the end of a process the driver may be gone before its modules are.
+  static Loaded& all = *new Loaded;
+  return all;
+}
+
+/// The sources are the library's own, so the description and the device say it all.
+std::string name_of(const driver::Device& device, const KernelDescription& kernel) {
+  return concat(device.index(), " ", kernel.name, " ", kernel.source, " ",
+                joined(kernel.entries, " "), "\n", config_header(kernel));
+}
+
+}  // namespace
+
+Pointer load(const driver::Device& device, const KernelDescription& kernel) {
+  const std::string name = name_of(device, kernel);
+  std::promise<Pointer> promise;
+  std::shared_future<Pointer> other;
+  {
+    const std::scoped_lock lock(loaded().mutex);
+    const auto [place, mine] = loaded().kernels.try_emplace(name);
+    if (mine)
+      place->second = promise.get_future().share();
+    else
+      other = place->second;
+  }
+  if (other.valid()) return other.get();
+  try {
+    auto kernel_here = std::make_shared<const LoadedKernel>(device, kernel);
+    promise.set_value(kernel_here);
+    return kernel_here;
+  } catch (...) {
+    promise.set_exception(std::current_exception());
+    const std::scoped_lock lock(loaded().mutex);
+    loaded().kernels.erase(name);  // the next one to ask tries again
+    throw;
+  }
+}
+
+}  // namespace strobe::cuda::jit

@@ -1,0 +1,133 @@
+#include "cuda/kernels/pad_rows/pad_rows.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "core/text.h"
+#include "cuda/driver/launch.h"
+#include "cuda/kernels/pad_rows/params.cuh"
+#include "strobe/error.h"
+
+namespace strobe::cuda::pad_rows {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr std::int64_t kChunkBytes = 16;
+
+jit::KernelDescription description(int unit_bytes) {
+  return {.name = "pad_rows",
+          .source = "kernels/pad_rows/pad_rows.cu",
+          .entries = {"pad_rows", "cut_rows"},
+          .constants = {{"kUnitBytes", unit_bytes}},
+          .threads = kThreads,
+          .max_registers = 40};
+}
+
+/// The tensor as [batch, rows, heads, dim].
+struct Rows {
+  std::int64_t batch, rows, heads, dim;
+  std::int64_t batch_stride, row_stride, head_stride;  // in bytes
+};
+
+Rows rows_of(const TensorView& tensor) {
+  const auto bytes = static_cast<std::int64_t>(size_of(tensor.dtype));
+  if (tensor.rank < 3 || tensor.rank > 4 || (bytes != 2 && bytes != 4) ||
+      tensor.strides[static_cast<std::size_t>(tensor.rank - 1)] != 1) {
+    throw InvalidArgument("tensor", concat("is ", tensor.describe(),
+                                           ", allowed is rank 3 or 4, 2 or 4 bytes an element and "
+                                           "stride 1 on the last axis"));
+  }
+  const auto axis = [&](int from_last) {
+    return static_cast<std::size_t>(tensor.rank - 1 - from_last);
+  };
+  const bool batched = tensor.rank == 4;
+  return {.batch = batched ? tensor.shape[0] : 1,
+          .rows = tensor.shape[axis(2)],
+          .heads = tensor.shape[axis(1)],
+          .dim = tensor.shape[axis(0)],
+          .batch_stride = batched ? tensor.strides[0] * bytes : 0,
+          .row_stride = tensor.strides[axis(2)] * bytes,
+          .head_stride = tensor.strides[axis(1)] * bytes};
+}
+
+Params params_of(const TensorView& tensor, const void* dense, std::int64_t padded_dim) {
+  const Rows r = rows_of(tensor);
+  const auto bytes = static_cast<std::int64_t>(size_of(tensor.dtype));
+  const std::int64_t padded_bytes = padded_dim * bytes;
+  if (padded_dim < r.dim || padded_bytes % kChunkBytes != 0 ||
+      r.heads * padded_bytes > std::numeric_limits<int>::max()) {
+    throw InvalidArgument("padded_dim", concat("is ", padded_dim, ", allowed is from ", r.dim,
+                                               " on, a multiple of 16 bytes, and all heads "
+                                               "together less than 2 GB"));
+  }
+  return {.strided = static_cast<char*>(tensor.data),
+          .dense = static_cast<char*>(const_cast<void*>(dense)),
+          .batch_stride = r.batch_stride,
+          .row_stride = r.row_stride,
+          .head_stride = r.head_stride,
+          .batch = r.batch,
+          .rows = r.rows,
+          .heads = static_cast<int>(r.heads),
+          .row_bytes = static_cast<int>(r.dim * bytes),
+          .dense_row_bytes = static_cast<int>(padded_bytes)};
+}
+
+/// As many threads for a position as its chunks need, and positions to fill the block.
+void launch(const driver::Function& function, const Params& params, unsigned max_blocks,
+            abi::Stream stream) {
+  const std::int64_t positions = params.batch * params.rows;
+  const auto chunks = static_cast<unsigned>(params.heads * (params.dense_row_bytes / kChunkBytes));
+  if (positions == 0 || chunks == 0) return;
+  const unsigned across = std::min<unsigned>(std::bit_ceil(chunks), kThreads);
+  const unsigned down = kThreads / across;
+  const auto blocks =
+      static_cast<unsigned>(std::min<std::int64_t>((positions + down - 1) / down, max_blocks));
+  driver::launch(function, {.grid = {.x = blocks}, .block = {.x = across, .y = down}}, stream,
+                 params);
+}
+
+}  // namespace
+
+std::vector<jit::KernelDescription> configurations(const jit::Architecture& /*any*/) {
+  return {description(2), description(4), description(8), description(16)};
+}
+
+RowPadder::RowPadder(const driver::Device& device)
+    : max_blocks_(static_cast<unsigned>(device.multiprocessors()) * 32) {
+  for (std::size_t i = 0; i < kUnitBytes.size(); ++i) {
+    auto kernel = jit::load(device, description(kUnitBytes[i]));
+    functions_[i] = {kernel, kernel->function("pad_rows"), kernel->function("cut_rows")};
+  }
+}
+
+std::int64_t RowPadder::dense_bytes(const TensorView& tensor, std::int64_t padded_dim) {
+  const Rows r = rows_of(tensor);
+  return r.batch * r.rows * r.heads * padded_dim * static_cast<std::int64_t>(size_of(tensor.dtype));
+}
+
+const RowPadder::Functions& RowPadder::functions_for(const TensorView& tensor) const {
+  const Rows r = rows_of(tensor);
+  const auto everything =
+      reinterpret_cast<std::uintptr_t>(tensor.data) | static_cast<std::uintptr_t>(r.batch_stride) |
+      static_cast<std::uintptr_t>(r.row_stride) | static_cast<std::uintptr_t>(r.head_stride) |
+      static_cast<std::uintptr_t>(r.dim * size_of(tensor.dtype));
+  std::size_t best = 0;
+  while (best + 1 < kUnitBytes.size() &&
+         everything % static_cast<std::uintptr_t>(kUnitBytes[best + 1]) == 0) {
+    ++best;
+  }
+  return functions_[best];
+}
+
+void RowPadder::pad(const TensorView& from, void* dense, std::int64_t padded_dim,
+                    abi::Stream stream) const {
+  launch(functions_for(from).pad, params_of(from, dense, padded_dim), max_blocks_, stream);
+}
+
+void RowPadder::cut(const void* dense, std::int64_t padded_dim, const TensorView& to,
+                    abi::Stream stream) const {
+  launch(functions_for(to).cut, params_of(to, dense, padded_dim), max_blocks_, stream);
+}
+
+}  // namespace strobe::cuda::pad_rows

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cuda/driver/module.h"
+#include "cuda/jit/architecture.h"
+#include "cuda/jit/kernel_description.h"
+#include "cuda/jit/loaded_kernel.h"
+#include "strobe/tensor.h"
+
+// For operands that fast kernels cannot take as they lie: rows that start anywhere, dims that are
+// no multiple of 16 bytes.
+namespace strobe::cuda::pad_rows {
+
+/// One for each unit that the strided side can be accessed by.
+std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture);
+
+/// Copies between a tensor [batch, rows, heads, dim], or [rows, heads, dim], of any strides and a
+/// dense one, aligned to 16 bytes, whose dim is `padded_dim`. Elements have 2 or 4 bytes.
+class RowPadder {
+ public:
+  /// Compiles, or loads, the kernels.
+  explicit RowPadder(const driver::Device& device);
+
+  /// Of the dense tensor.
+  static std::int64_t dense_bytes(const TensorView& tensor, std::int64_t padded_dim);
+
+  /// Into the dense tensor, with zeros in the padding. Ordered on the stream, whose context must be
+  /// current.
+  void pad(const TensorView& from, void* dense, std::int64_t padded_dim, abi::Stream stream) const;
+
+  /// Out of it, without the padding.
+  void cut(const void* dense, std::int64_t padded_dim, const TensorView& to,
+           abi::Stream stream) const;
+
+ private:
+  static constexpr std::array kUnitBytes = {2, 4, 8, 16};
+
+  struct Functions {
+    std::shared_ptr<const jit::LoadedKernel> kernel{};
+    driver::Function pad{};
+    driver::Function cut{};
+  };
+
+  /// For the largest unit that the tensor allows.
+  const Functions& functions_for(const TensorView& tensor) const;
+
+  std::array<Functions, kUnitBytes.size()> functions_{};
+  unsigned max_blocks_;
+};
+
+}  // namespace strobe::cuda::pad_rows
