@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/gpu.h"
 #include "cli/options.h"
 #include "measure/peaks.h"
 #include "measure/sampler.h"
@@ -19,24 +21,36 @@
 namespace strobe::cli {
 namespace {
 
-void line(const char* what, const std::string& value) {
-  fmt::print("{:<16} {}\n", what, value);
-}
+/// Where the text goes: to the standard output, unless records do.
+class Text {
+ public:
+  explicit Text(std::FILE* out) : out_(out) {}
 
-void show_machine() {
+  void line(const char* what, const std::string& value) const {
+    fmt::print(out_, "{:<16} {}\n", what, value);
+  }
+
+  std::FILE* out() const { return out_; }
+
+ private:
+  std::FILE* out_;
+};
+
+void show_machine(const Text& text) {
   const Machine here = machine();
-  line("Strobe", version());
-  line("CPU", fmt::format("{} ({})", here.cpu, here.architecture));
-  line("Threads", fmt::format("{} ({}); STROBE_THREADS=N or --threads N sets another number",
-                              here.cores, here.cores_reason));
-  line("Pinning", threads_pinned() ? "each thread to a core of its own (STROBE_PIN)"
-                                   : "only while timed; STROBE_PIN=1 pins each thread to a core");
-  line("Memory", fmt::format("{}, {} free", lab::bytes_text(here.memory_bytes),
-                             lab::bytes_text(lab::available_memory())));
-  line("Last-level cache", here.cache_bytes > 0 ? lab::bytes_text(here.cache_bytes) : "unknown");
-  line("CPU kernels", fmt::format("{} (in use: {}; STROBE_CPU_ISA=NAME forces another)",
-                                  fmt::join(here.isas, ", "), here.isa));
-  line("GPU", "none used: this build has no CUDA backend");
+  text.line("Strobe", version());
+  text.line("CPU", fmt::format("{} ({})", here.cpu, here.architecture));
+  text.line("Threads", fmt::format("{} ({}); STROBE_THREADS=N or --threads N sets another number",
+                                   here.cores, here.cores_reason));
+  text.line("Pinning", threads_pinned()
+                           ? "each thread to a core of its own (STROBE_PIN)"
+                           : "only while timed; STROBE_PIN=1 pins each thread to a core");
+  text.line("Memory", fmt::format("{}, {} free", lab::bytes_text(here.memory_bytes),
+                                  lab::bytes_text(lab::available_memory())));
+  text.line("Last-level cache",
+            here.cache_bytes > 0 ? lab::bytes_text(here.cache_bytes) : "unknown");
+  text.line("CPU kernels", fmt::format("{} (in use: {}; STROBE_CPU_ISA=NAME forces another)",
+                                       fmt::join(here.isas, ", "), here.isa));
 }
 
 /// "5.09 TFLOP/s by amx, 0.597 by avx512-bf16": the best, and what else there is.
@@ -57,49 +71,74 @@ std::string rates_text(const lab::Peaks& peaks, DType dtype) {
   return text;
 }
 
-void show_peaks(const lab::Peaks& peaks) {
-  fmt::print(
-      "\nPeaks, measured with {} threads; strobe info --measure does it again\n"
-      "Multiply-adds are summed in fp32, those of int8 in int32\n",
-      peaks.threads);
+void show_peaks(const Text& text, const lab::Peaks& peaks) {
+  fmt::print(text.out(),
+             "\nPeaks, measured with {} threads; strobe info --measure does it again\n"
+             "Multiply-adds are summed in fp32, those of int8 in int32\n",
+             peaks.threads);
   for (const auto& [dtype, best] : peaks.flops_per_second) {
-    line(fmt::format("  {}", name_of(dtype)).c_str(), rates_text(peaks, dtype));
+    text.line(fmt::format("  {}", name_of(dtype)).c_str(), rates_text(peaks, dtype));
   }
   for (const auto& rate : peaks.copy) {
-    line(&rate == &peaks.copy.back() ? "  memory" : "  copy",
-         fmt::format("{:.4g} GB/s read and written, {} a thread", rate.bytes_per_second / 1e9,
-                     lab::bytes_text(rate.bytes_per_thread)));
+    text.line(&rate == &peaks.copy.back() ? "  memory" : "  copy",
+              fmt::format("{:.4g} GB/s read and written, {} a thread", rate.bytes_per_second / 1e9,
+                          lab::bytes_text(rate.bytes_per_thread)));
   }
 }
 
 /// What sampling adds: to a sample, and to the time until the next one can begin.
-void show_overhead() {
+void show_overhead(const Text& text) {
   constexpr int kSamples = 20'000;
   const lab::Trial nothing{.prepare = [] {}, .run = [] {}, .check = [] {}};
   const auto start = std::chrono::steady_clock::now();
   const lab::Measurement m = lab::sample({&nothing, 1}, lab::SamplingPolicy::exactly(kSamples))[0];
   const std::chrono::duration<double, std::micro> all = std::chrono::steady_clock::now() - start;
-  line("  sampler", fmt::format("{:.3f} us in a sample of nothing, {:.3f} us from one to the next",
-                                1e3 * m.ms.median, all.count() / kSamples));
+  text.line("  sampler",
+            fmt::format("{:.3f} us in a sample of nothing, {:.3f} us from one to the next",
+                        1e3 * m.ms.median, all.count() / kSamples));
 }
 
-void show_implementations() {
+void show_implementations(const Text& text) {
   lab::Table table({{"Implementation"}, {"Device"}, {"What it is"}});
   for (const Implementation* implementation : Registry::instance().all()) {
     table.add_row({std::string(implementation->name()),
                    to_string({.kind = implementation->device()}),
                    std::string(implementation->summary())});
   }
-  fmt::print("\n{}", table.render());
+  fmt::print(text.out(), "\n{}", table.render());
 }
 
+nlohmann::json record_of(const CudaStatus& cuda, int threads) {
+  nlohmann::json implementations = nlohmann::json::array();
+  for (const Implementation* implementation : Registry::instance().all()) {
+    implementations.push_back({{"name", implementation->name()},
+                               {"device", to_string({.kind = implementation->device()})}});
+  }
+  return {{"kind", "machine"},
+          {"version", version()},
+          {"machine", lab::machine_record(threads)},
+          {"cuda", to_json(cuda)},
+          {"implementations", implementations}};
+}
+
+struct InfoOptions {
+  int threads = 0;
+  bool measure = false;
+  OutputOptions output{};
+};
+
 /// This machine as strobe sees it, and what it can run.
-int info(int threads, bool measure) {
-  const lab::Peaks peaks = lab::machine_peaks(threads, measure);
-  show_machine();
-  show_peaks(peaks);
-  if (measure) show_overhead();
-  show_implementations();
+int info(const InfoOptions& options) {
+  lab::RecordWriter records = options.output.records();
+  const lab::Peaks peaks = lab::machine_peaks(options.threads, options.measure);
+  const CudaStatus cuda = cuda_status();
+  const Text text(options.output.text());
+  show_machine(text);
+  show_gpus(text.out(), cuda);
+  show_peaks(text, peaks);
+  if (options.measure) show_overhead(text);
+  show_implementations(text);
+  records.write(record_of(cuda, options.threads));
   return kDone;
 }
 
@@ -108,13 +147,13 @@ int info(int threads, bool measure) {
 void add_info(CLI::App& program, int& status) {
   CLI::App* command =
       program.add_subcommand("info", "This machine as strobe sees it, and what it can run");
-  auto measure = std::make_shared<bool>(false);
-  command->add_flag("--measure", *measure,
+  auto options = std::make_shared<InfoOptions>();
+  command->add_flag("--measure", options->measure,
                     "Measure its peaks again, and keep them for the rooflines of other commands");
-  auto threads = std::make_shared<int>(0);
-  add_threads(*command, *threads);
+  add_threads(*command, options->threads);
+  options->output.add_to(*command);
   command->footer("Example:\n  strobe info --measure");
-  command->callback([&status, measure, threads] { status = info(*threads, *measure); });
+  command->callback([&status, options] { status = info(*options); });
 }
 
 }  // namespace strobe::cli

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "strobe/cuda.h"
 #include "strobe/error.h"
 #include "strobe/machine.h"
 
@@ -51,6 +52,8 @@ int run(int argc, char** argv) {
   add_sweep(program, status);
   add_baseline(program, status);
   add_report(program, status);
+  add_warmup(program, status);
+  add_cache(program, status);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
@@ -63,7 +66,9 @@ int run(int argc, char** argv) {
 
 int run_and_report(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int status = run(argc, argv);
+    for (const std::string& warning : cuda_warnings()) complain(warning, status);
+    return status;
   } catch (const InvalidArgument& error) {
     return complain(error.what(), kWrongUsage);
   } catch (const std::exception& error) {  // Unsupported, OutOfMemory and what the system throws

@@ -22,17 +22,6 @@ namespace {
 
 using nlohmann::json;
 
-json machine_record(int threads) {
-  const Machine here = machine();
-  return {{"architecture", here.architecture},
-          {"cpu", here.cpu},
-          {"cores", here.cores},
-          {"isa", here.isa},
-          {"memory", here.memory_bytes},
-          {"threads", threads > 0 ? threads : here.cores},
-          {"gpu", nullptr}};
-}
-
 json problem_fields(const Problem& p) {
   json fields{{"batch", p.batch},
               {"seqlen_q", p.seqlen_q},
@@ -204,6 +193,17 @@ json record_of(const Case& what, const Report& report) {
   return record;
 }
 
+json machine_record(int threads) {
+  const Machine here = machine();
+  return {{"architecture", here.architecture},
+          {"cpu", here.cpu},
+          {"cores", here.cores},
+          {"isa", here.isa},
+          {"memory", here.memory_bytes},
+          {"threads", threads > 0 ? threads : here.cores},
+          {"gpu", nullptr}};
+}
+
 RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)), force_(force) {
   if (path_.empty() || path_ == "-") return;
   if (!force && std::filesystem::exists(path_)) {
@@ -216,14 +216,15 @@ RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)
 }
 
 void RecordWriter::write(const Benchmark& benchmark, const Peaks& peaks) {
-  if (!path_.empty()) write_line(record_of(benchmark, peaks));
+  if (!path_.empty()) write(record_of(benchmark, peaks));
 }
 
 void RecordWriter::write(const Case& what, const Report& report) {
-  if (!path_.empty()) write_line(record_of(what, report));
+  if (!path_.empty()) write(record_of(what, report));
 }
 
-void RecordWriter::write_line(const json& record) {
+void RecordWriter::write(const json& record) {
+  if (path_.empty()) return;
   if (!file_) {
     // "x": should another program have made the file by now, it is not ours to write.
     file_.reset(path_ == "-" ? stdout : std::fopen(path_.c_str(), force_ ? "w" : "wx"));

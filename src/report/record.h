@@ -21,6 +21,9 @@ nlohmann::json record_of(const Benchmark& benchmark, const Peaks& peaks);
 /// The record of one verified implementation: no times, an error for every tensor.
 nlohmann::json record_of(const Case& what, const Report& report);
 
+/// The machine's part of a record. 0 threads are those that it would use by itself.
+nlohmann::json machine_record(int threads);
+
 /// Writes records, one JSON object a line.
 class RecordWriter {
  public:
@@ -31,13 +34,12 @@ class RecordWriter {
 
   void write(const Benchmark& benchmark, const Peaks& peaks);
   void write(const Case& what, const Report& report);
+  void write(const nlohmann::json& record);
 
  private:
   struct Close {
     void operator()(std::FILE* file) const;
   };
-
-  void write_line(const nlohmann::json& record);
 
   std::string path_;
   bool force_;

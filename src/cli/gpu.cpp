@@ -1,0 +1,79 @@
+#include "cli/gpu.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/text.h"
+
+namespace strobe::cli {
+namespace {
+
+using nlohmann::json;
+
+void line(std::FILE* out, const std::string& what, const std::string& value) {
+  fmt::print(out, "{:<16} {}\n", what, value);
+}
+
+/// "/lib/libcuda.so.1 (CUDA 13.0)", and why it cannot be used if it cannot.
+std::string library_text(const LoadedLibrary& library, const char* version_of) {
+  if (!library.missing.empty()) return library.missing;
+  return fmt::format("{} ({} {})", library.path, version_of, library.version);
+}
+
+std::string device_text(const CudaDevice& device) {
+  const std::string kernels = device.architecture.empty()
+                                  ? "too old: wanted is compute capability 8.0"
+                                  : fmt::format("kernels for {}", device.architecture);
+  return fmt::format("{} (compute capability {}, {}), {} SMs, {}, L2 {}, shared memory {} a block",
+                     device.name, device.compute_capability, kernels, device.multiprocessors,
+                     lab::bytes_text(device.memory_bytes), lab::bytes_text(device.l2_bytes),
+                     lab::bytes_text(device.shared_bytes_per_block));
+}
+
+json to_json(const LoadedLibrary& library) {
+  if (!library.missing.empty()) return {{"missing", library.missing}};
+  return {{"path", library.path}, {"version", library.version}};
+}
+
+json to_json(const CudaDevice& device) {
+  return {{"index", device.index},
+          {"name", device.name},
+          {"compute_capability", device.compute_capability},
+          {"architecture", device.architecture},
+          {"multiprocessors", device.multiprocessors},
+          {"memory", device.memory_bytes},
+          {"l2", device.l2_bytes},
+          {"shared_per_block", device.shared_bytes_per_block}};
+}
+
+}  // namespace
+
+void show_gpus(std::FILE* out, const CudaStatus& status) {
+  if (!status.unavailable.empty()) line(out, "GPU", "none used: " + status.unavailable);
+  for (const CudaDevice& device : status.devices) {
+    line(out, fmt::format("GPU {}", device.index), device_text(device));
+  }
+  if (!status.backend.missing.empty()) return;  // said already, and nothing else was looked for
+  line(out, "  backend", library_text(status.backend, "Strobe"));
+  const bool said = status.unavailable == status.driver.missing;
+  if (!said || status.driver.missing.empty()) {
+    line(out, "  driver", library_text(status.driver, "CUDA"));
+  }
+  line(out, "  NVRTC", library_text(status.nvrtc, "version"));
+  line(out, "  NVML", library_text(status.nvml, "driver"));
+  line(out, "  kernel cache", kernel_cache_folder());
+}
+
+json to_json(const CudaStatus& status) {
+  json devices = json::array();
+  for (const CudaDevice& device : status.devices) devices.push_back(to_json(device));
+  return {{"unavailable", status.unavailable.empty() ? json(nullptr) : json(status.unavailable)},
+          {"backend", to_json(status.backend)},
+          {"driver", to_json(status.driver)},
+          {"nvrtc", to_json(status.nvrtc)},
+          {"nvml", to_json(status.nvml)},
+          {"devices", devices}};
+}
+
+}  // namespace strobe::cli
