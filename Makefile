@@ -14,7 +14,8 @@ CROSS := $(if $(filter aarch64,$(shell uname -m)),x86_64,aarch64)
 configure = if [ -f $(1)/CMakeCache.txt ]; then cmake -B $(1) $(CMAKE_ARGS); \
             else cmake --preset $(2) -B $(1) $(CMAKE_ARGS); fi
 ctest     = ctest --output-on-failure --parallel $(JOBS) $(CTEST_ARGS) --test-dir
-sources   = find include src tests fuzz examples -name '*.h' -o -name '*.cpp' -o -name '*.c'
+sources   = find include src tests fuzz examples -name '*.h' -o -name '*.cpp' -o -name '*.c' \
+              -o -name '*.cu' -o -name '*.cuh'
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test bench install format format-check lint asan tsan fuzz cross-test clean
