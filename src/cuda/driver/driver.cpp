@@ -9,6 +9,10 @@ namespace {
 
 constexpr int kOldestVersion = 12000;
 
+SharedObject library() {
+  return SharedObject({"libcuda.so.1"}, "STROBE_CUDA_DRIVER");
+}
+
 std::string version_text(int version) {
   return concat(version / 1000, ".", version % 1000 / 10);
 }
@@ -37,11 +41,11 @@ std::string why_not_started(abi::Result result) {
 
 // Also for a driver that did not start, so it asks the library and not the table of functions.
 std::string describe(abi::Result result) {
-  const SharedObject library({"libcuda.so.1"}, "STROBE_CUDA_DRIVER");
+  const SharedObject object = library();
   const auto text = [&](const char* function_name) -> std::string {
     abi::Result (*function)(abi::Result, const char**) = nullptr;
     const char* words = nullptr;
-    if (!library.find(function_name, function)) return "";
+    if (!object.find(function_name, function)) return "";
     return function(result, &words) == abi::Result::success && words != nullptr ? words : "";
   };
   const std::string name = text("cuGetErrorName");
@@ -55,8 +59,16 @@ void fail(const char* call, abi::Result result) {
   throw CudaError(message, result);
 }
 
+int installed_version() {
+  Start start;
+  int version = 0;
+  const bool known = library().find("cuDriverGetVersion", start.get_version) &&
+                     start.get_version(&version) == abi::Result::success;
+  return known ? version : 0;
+}
+
 Found load() {
-  SharedObject object({"libcuda.so.1"}, "STROBE_CUDA_DRIVER");
+  SharedObject object = library();
   Start start;
   if (!object) {
     return {.missing = concat("there is no NVIDIA driver: ", object.error(),

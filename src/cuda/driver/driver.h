@@ -103,6 +103,9 @@ struct Found {
   std::string missing{};
 };
 
+/// The CUDA version of the driver that is installed, which is not started; 0 if there is none.
+int installed_version();
+
 /// Loads libcuda.so.1, or what STROBE_CUDA_DRIVER names, and starts it.
 Found load();
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/text.h"
+#include "cuda/driver/driver.h"
 #include "cuda/jit/nvrtc.h"
 
 namespace strobe::cuda::jit {
@@ -10,7 +11,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+/// The latest first, unless the driver is older and could not load what that compiles.
+std::vector<std::string> names() {
+  const int driver = driver::installed_version();
+  if (driver > 0 && driver < 13000) return {"libnvrtc.so.12", "libnvrtc.so", "libnvrtc.so.13"};
+  return {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+}
 
 /// The folders beneath `parent`, each with `inner` after it.
 std::vector<fs::path> folders_beneath(const fs::path& parent, const char* inner) {
@@ -46,10 +52,11 @@ std::vector<fs::path> folders_to_search() {
 
 /// By plain name first: that is what the system, or the program around us, has chosen.
 std::vector<std::string> candidates() {
-  std::vector<std::string> paths(std::begin(kNames), std::end(kNames));
+  const std::vector<std::string> plain = names();
+  std::vector<std::string> paths = plain;
   std::error_code none;
   for (const fs::path& folder : folders_to_search()) {
-    for (const char* name : kNames) {
+    for (const std::string& name : plain) {
       if (fs::exists(folder / name, none)) paths.push_back(folder / name);
     }
   }

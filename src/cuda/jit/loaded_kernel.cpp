@@ -7,13 +7,31 @@
 
 #include "core/text.h"
 #include "cuda/jit/build.h"
+#include "cuda/jit/nvrtc.h"
 
 namespace strobe::cuda::jit {
+namespace {
+
+/// A driver does not load what the compiler of a later CUDA made, and is not clear about it.
+std::unique_ptr<const driver::Module> load_module(const driver::Device& device,
+                                                  const std::string& cubin) {
+  try {
+    return std::make_unique<const driver::Module>(device, cubin);
+  } catch (const driver::CudaError& error) {
+    if (std::stoi(nvrtc().version()) <= driver::found().version / 1000) throw;
+    throw Error(concat(error.what(), "; the kernel comes from NVRTC ", nvrtc().version(),
+                       ", which is later than the CUDA ", driver::found().version / 1000,
+                       " of the driver: update the driver, or name an older library with "
+                       "STROBE_NVRTC"));
+  }
+}
+
+}  // namespace
 
 LoadedKernel::LoadedKernel(const driver::Device& device, const KernelDescription& kernel) {
   const Built built = build(kernel, Architecture::of(device));
   resources_ = built.binary.resources;
-  module_ = std::make_unique<const driver::Module>(device, built.binary.cubin);
+  module_ = load_module(device, built.binary.cubin);
   for (const std::string& name : kernel.entries) {
     driver::Function function = module_->function(name);
     if (kernel.dynamic_shared_bytes > 0) {
