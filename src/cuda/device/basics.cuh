@@ -1,0 +1,61 @@
+#pragma once
+// The vocabulary of device code. What contains no PTX and no warp functions compiles for the host
+// as well, so that it can be tested without a GPU.
+
+#ifdef __CUDACC__
+#define STROBE_DEVICE __device__ __forceinline__
+#else
+#define STROBE_DEVICE inline
+#endif
+
+namespace strobe::cuda {
+
+/// Offsets and products of sizes.
+using Wide = long long;
+using Word = unsigned;
+
+constexpr float kLog2E = 1.44269504088896340736F;
+constexpr float kLn2 = 0.693147180559945309417F;
+
+template <class T>
+STROBE_DEVICE constexpr T smaller(T a, T b) {
+  return a < b ? a : b;
+}
+
+template <class T>
+STROBE_DEVICE constexpr T larger(T a, T b) {
+  return a > b ? a : b;
+}
+
+template <class T>
+STROBE_DEVICE constexpr T ceil_div(T value, T step) {
+  return (value + step - 1) / step;
+}
+
+template <class T>
+STROBE_DEVICE constexpr T round_up(T value, T step) {
+  return ceil_div(value, step) * step;
+}
+
+#ifdef __CUDACC__
+STROBE_DEVICE float minus_infinity() {
+  return __int_as_float(0xFF800000);
+}
+
+STROBE_DEVICE bool is_finite(float x) {
+  return (__float_as_uint(x) & 0x7F800000U) != 0x7F800000U;
+}
+
+STROBE_DEVICE int lane_index() {
+  return static_cast<int>(threadIdx.x % 32);
+}
+
+/// The same in all lanes, and known to be so by the compiler.
+STROBE_DEVICE int warp_index() {
+  return __shfl_sync(0xFFFFFFFFU, static_cast<int>(threadIdx.x / 32), 0);
+}
+
+constexpr Word kAllLanes = 0xFFFFFFFFU;
+#endif
+
+}  // namespace strobe::cuda

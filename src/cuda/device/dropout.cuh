@@ -1,0 +1,57 @@
+#pragma once
+
+#include "device/accumulator.cuh"
+#include "device/philox.cuh"
+
+namespace strobe::cuda {
+
+/// Which elements of one head of one sequence survive: word key % 4 of the draw for
+/// {key / 4, query, head, sequence} decides, as everywhere in the project.
+struct Dropout {
+  Word seed[2];
+  Word threshold;  ///< words below are dropped
+  Word head;
+  Word sequence;
+
+  /// Bit i is set if key 4 · key_group + i survives.
+  STROBE_DEVICE Word kept(Word key_group, int query) const {
+    const FourWords drawn =
+        philox({key_group, static_cast<Word>(query), head, sequence}, seed[0], seed[1]);
+    Word bits = 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) bits |= static_cast<Word>(drawn.word[i] >= threshold) << i;
+    return bits;
+  }
+
+  STROBE_DEVICE bool keeps(Word key, int query) const {
+    return (kept(key / 4, query) >> key % 4 & 1) != 0;
+  }
+
+  /// Zeroes what is dropped of a warp's rows from `first_query` against keys from `first_key`, a
+  /// multiple of 8.
+  template <class Probabilities>
+  STROBE_DEVICE void apply(Probabilities& p, int first_query, Word first_key) const {
+    // Two lanes, an even and the next odd one, have two each of the four keys of a draw, in two
+    // rows. The even one draws for the upper row and the odd one for the lower; then they swap.
+    const int member = lane_index() % 4;
+    const bool odd = member % 2 != 0;
+#pragma unroll
+    for (int r = 0; r < Probabilities::kRowTiles; ++r) {
+#pragma unroll
+      for (int c = 0; c < Probabilities::kColumnTiles; ++c) {
+        const int query = first_query + Probabilities::row_index(2 * r) + (odd ? 8 : 0);
+        const Word mine = kept(first_key / 4 + 2 * c + member / 2, query);
+        const Word others = __shfl_xor_sync(kAllLanes, mine, 1);
+        const Word upper = (odd ? others : mine) >> (odd ? 2 : 0);
+        const Word lower = (odd ? mine : others) >> (odd ? 2 : 0);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          if ((upper >> i & 1) == 0) p.at(2 * r, c, i) = 0;
+          if ((lower >> i & 1) == 0) p.at(2 * r + 1, c, i) = 0;
+        }
+      }
+    }
+  }
+};
+
+}  // namespace strobe::cuda

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "device/accumulator.cuh"
+#include "device/mask.cuh"
+#include "device/ptx/math.cuh"
+
+namespace strobe::cuda {
+
+/// A product on tensor cores multiplies the value of a key that the mask hides with zero, which is
+/// NaN if that value is not finite. This computes outputs again that came out so, key by key and
+/// leaving out what is hidden. It is slow, and never runs on finite numbers.
+template <class Element, class Logits, class KeepFactor>
+struct HiddenValues {
+  using Storage = typename Element::Storage;
+
+  const Storage* k;  ///< of the head, key 0
+  const Storage* v;  ///< likewise, the first of `columns` columns
+  Wide k_stride;
+  Wide v_stride;
+  int dim;
+  int columns;
+  Logits logits;
+  KeepFactor keep_factor;  ///< (query, key): what dropout makes of a probability
+
+  /// One row, by a warp. `q` and `out` are the row's.
+  STROBE_DEVICE void recompute(const Storage* q, Storage* out, int query, KeyRange visible,
+                               float lse) const {
+    for (int first = 0; first < columns; first += 32) {
+      const int column = first + lane_index();
+      const bool mine = column < columns;
+      const bool wrong = mine && !is_finite(Element::widen(out[column]));
+      if (!__any_sync(kAllLanes, wrong)) continue;
+      float sum = 0;
+      for (int key = visible.begin; key < visible.end; ++key) {
+        const float x = logits(score(q, key), query, static_cast<Word>(key));
+        if (x == minus_infinity()) continue;
+        const float p = ptx::exp2((x - lse) * kLog2E) * keep_factor(query, key);
+        if (mine) sum += p * Element::widen(v[key * v_stride + column]);
+      }
+      if (wrong) out[column] = Element::narrow(sum);
+    }
+  }
+
+ private:
+  /// The same in all lanes.
+  STROBE_DEVICE float score(const Storage* q, int key) const {
+    float sum = 0;
+    for (int c = lane_index(); c < dim; c += 32) {
+      sum += Element::widen(q[c]) * Element::widen(k[key * k_stride + c]);
+    }
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+      sum += __shfl_xor_sync(kAllLanes, sum, distance);
+    }
+    return sum;
+  }
+};
+
+}  // namespace strobe::cuda

@@ -1,0 +1,168 @@
+#pragma once
+// One step of a matrix product on tensor cores for each arithmetic. A step covers 32 bytes of the
+// inner dimension: 16 elements of 16 bits or 8 of 32. For the inner dimension of both operands
+// contiguous in shared memory, all arithmetics read the same bytes into the same registers.
+
+#include "device/arithmetic.h"
+#include "device/element.cuh"
+#include "device/ptx/mma.cuh"
+#include "device/ptx/shared_memory.cuh"
+
+namespace strobe::cuda {
+
+/// 16-bit operands: what lies in memory is what is multiplied.
+template <class Format>
+struct MultiplyHalf {
+  using Element = Format;
+  static constexpr int kStep = 16;
+
+  struct Left {
+    Word words[4];
+  };
+  struct Right {
+    Word words[2];
+  };
+
+  STROBE_DEVICE static Left left(const Word (&raw)[4]) { return {raw[0], raw[1], raw[2], raw[3]}; }
+  STROBE_DEVICE static Right right(Word first, Word second) { return {first, second}; }
+
+  /// Sums as the left operand of the next product: two column tiles make a step.
+  STROBE_DEVICE static Left left_from_sums(const float (*tiles)[4]) {
+    return {Format::pack(tiles[0][0], tiles[0][1]), Format::pack(tiles[0][2], tiles[0][3]),
+            Format::pack(tiles[1][0], tiles[1][1]), Format::pack(tiles[1][2], tiles[1][3])};
+  }
+
+  /// Where a lane reads a right operand that lies in memory as [inner][columns].
+  STROBE_DEVICE static Word lane_offset_of_rows(int lane, int pitch) {
+    return static_cast<Word>(lane % 16 * pitch + lane / 16 * 16);
+  }
+
+  /// Two right operands, columns 0 to 7 and 8 to 15, of a step of rows.
+  STROBE_DEVICE static void load_rows(Right (&to)[2], Word address, int) {
+    Word raw[4];
+    ptx::load_matrices_transposed(raw, address);
+    to[0] = right(raw[0], raw[1]);
+    to[1] = right(raw[2], raw[3]);
+  }
+};
+
+struct MultiplyBf16 : MultiplyHalf<Bf16> {
+  STROBE_DEVICE static void add(float (&sum)[4], const Left& left, const Right& right) {
+    ptx::mma_bf16(sum, left.words, right.words);
+  }
+};
+
+struct MultiplyFp16 : MultiplyHalf<Fp16> {
+  STROBE_DEVICE static void add(float (&sum)[4], const Left& left, const Right& right) {
+    ptx::mma_fp16(sum, left.words, right.words);
+  }
+};
+
+/// 32-bit operands, where `Term` says what becomes of a number before it is multiplied. Of the
+/// sums, a lane has neighbouring columns 2m and 2m + 1 where a left operand wants columns m and
+/// m + 4. The order of the inner dimension is free, so the right operand's rows are read in the
+/// order that the sums have.
+template <class Term>
+struct MultiplySingle {
+  using Element = Fp32;
+  static constexpr int kStep = 8;
+
+  struct Left {
+    Term terms[4];
+  };
+  struct Right {
+    Term terms[2];
+  };
+
+  STROBE_DEVICE static Left left(const Word (&raw)[4]) {
+    return {Term(__uint_as_float(raw[0])), Term(__uint_as_float(raw[1])),
+            Term(__uint_as_float(raw[2])), Term(__uint_as_float(raw[3]))};
+  }
+  STROBE_DEVICE static Right right(Word first, Word second) {
+    return {Term(__uint_as_float(first)), Term(__uint_as_float(second))};
+  }
+
+  STROBE_DEVICE static Left left_from_sums(const float (*tiles)[4]) {
+    return {Term(tiles[0][0]), Term(tiles[0][2]), Term(tiles[0][1]), Term(tiles[0][3])};
+  }
+
+  STROBE_DEVICE static Word lane_offset_of_rows(int lane, int pitch) {
+    return static_cast<Word>(lane % 4 * 2 * pitch + lane / 4 * 4);
+  }
+
+  STROBE_DEVICE static void load_rows(Right (&to)[2], Word address, int pitch) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const Word column = address + i * 32;
+      to[i] = right(ptx::load_word(column), ptx::load_word(column + pitch));
+    }
+  }
+};
+
+/// A number rounded to TF32.
+struct RoundedTerm {
+  RoundedTerm() = default;
+  STROBE_DEVICE explicit RoundedTerm(float x) : word(ptx::round_to_tf32(x)) {}
+
+  Word word;
+};
+
+struct MultiplyTf32 : MultiplySingle<RoundedTerm> {
+  STROBE_DEVICE static void add(float (&sum)[4], const Left& left, const Right& right) {
+    const Word a[4] = {left.terms[0].word, left.terms[1].word, left.terms[2].word,
+                       left.terms[3].word};
+    const Word b[2] = {right.terms[0].word, right.terms[1].word};
+    ptx::mma_tf32(sum, a, b);
+  }
+};
+
+/// A number as the sum of two TF32 ones, of which 22 bits remain. What is not finite is left to
+/// the first.
+struct SplitTerm {
+  SplitTerm() = default;
+  STROBE_DEVICE explicit SplitTerm(float x)
+      : high(ptx::round_to_tf32(x)),
+        low(is_finite(x) ? ptx::round_to_tf32(x - __uint_as_float(high)) : 0) {}
+
+  Word high;
+  Word low;
+};
+
+struct MultiplyFp32 : MultiplySingle<SplitTerm> {
+  /// The product of the two low terms is below the rounding of fp32 and left out. Tensor cores cut
+  /// off what does not fit where an fp32 addition rounds, so they only ever add up a step.
+  STROBE_DEVICE static void add(float (&sum)[4], const Left& left, const Right& right) {
+    Word high[4], low[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) high[i] = left.terms[i].high, low[i] = left.terms[i].low;
+    const Word right_high[2] = {right.terms[0].high, right.terms[1].high};
+    const Word right_low[2] = {right.terms[0].low, right.terms[1].low};
+    float step[4] = {0, 0, 0, 0};
+    ptx::mma_tf32(step, low, right_high);
+    ptx::mma_tf32(step, high, right_low);
+    ptx::mma_tf32(step, high, right_high);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sum[i] += step[i];
+  }
+};
+
+template <Arithmetic arithmetic>
+struct MultiplyOf;
+template <>
+struct MultiplyOf<Arithmetic::bf16> {
+  using Type = MultiplyBf16;
+};
+template <>
+struct MultiplyOf<Arithmetic::fp16> {
+  using Type = MultiplyFp16;
+};
+template <>
+struct MultiplyOf<Arithmetic::tf32> {
+  using Type = MultiplyTf32;
+};
+template <>
+struct MultiplyOf<Arithmetic::fp32> {
+  using Type = MultiplyFp32;
+};
+
+}  // namespace strobe::cuda

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "device/basics.cuh"
+#include "device/ptx/async_copy.cuh"
+
+namespace strobe::cuda {
+
+/// Rows of an operand in shared memory, as [rows][columns] with the columns filled up with zeros
+/// to a multiple of 16. Every row is followed by 16 unused bytes: it is an odd number of 16-byte
+/// chunks long, so that any eight rows in a row have a given chunk in eight different places of
+/// the 128 bytes that shared memory serves at a time, and the address of every fragment is a
+/// lane's own plus a constant.
+template <class Storage, int rows, int dim>
+struct Tile {
+  static constexpr int kRows = rows;
+  static constexpr int kColumns = round_up(dim, 16);
+  static constexpr int kRowBytes = kColumns * static_cast<int>(sizeof(Storage));
+  static constexpr int kPitch = kRowBytes + 16;
+  static constexpr int kBytes = kRows * kPitch;
+
+  static constexpr int kChunkElements = 16 / static_cast<int>(sizeof(Storage));
+  static constexpr int kChunks = kRowBytes / 16;
+  /// Threads that copy a row together, 128 bytes at a time.
+  static constexpr int kThreadsPerRow = kChunks >= 8 ? 8 : kChunks >= 4 ? 4 : 2;
+
+  /// Starts to copy the first `valid_rows` rows of `valid_columns` columns; the rest is zeros. Rows
+  /// begin at multiples of 16 bytes, and whole chunks of them are read.
+  template <int threads>
+  STROBE_DEVICE static void load_async(Word tile, const Storage* source, Wide stride,
+                                       int valid_rows, int valid_columns) {
+    constexpr int kRowsAtOnce = threads / kThreadsPerRow;
+    const int first_row = static_cast<int>(threadIdx.x) / kThreadsPerRow;
+    const int first_chunk = static_cast<int>(threadIdx.x) % kThreadsPerRow;
+    const Storage* from = source + first_row * stride + first_chunk * kChunkElements;
+    const Word to = tile + first_row * kPitch + first_chunk * 16;
+#pragma unroll
+    for (int r = 0; r < kRows; r += kRowsAtOnce) {
+      const int row = first_row + r;
+      if (kRows % kRowsAtOnce != 0 && row >= kRows) break;
+#pragma unroll
+      for (int c = 0; c < kChunks; c += kThreadsPerRow) {
+        if (kChunks % kThreadsPerRow != 0 && first_chunk + c >= kChunks) break;
+        const bool valid = row < valid_rows && (first_chunk + c) * kChunkElements < valid_columns;
+        ptx::copy_chunk_async(to + r * kPitch + c * 16, valid ? from + c * kChunkElements : source,
+                              valid);
+      }
+      from += kRowsAtOnce * stride;
+    }
+  }
+};
+
+}  // namespace strobe::cuda

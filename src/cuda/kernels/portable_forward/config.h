@@ -1,0 +1,217 @@
+#pragma once
+// How the kernel is compiled for a problem: what it computes and how it is cut.
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "device/arithmetic.h"
+
+namespace strobe::cuda {
+
+/// What the kernel computes. Everything that is off costs nothing.
+struct PortableForwardFeatures {
+  Arithmetic arithmetic = Arithmetic::bf16;
+  int dim = 128;
+  int value_dim = 128;
+  bool window_left = false;
+  bool window_right = false;  ///< also if causal
+  bool variable_length = false;
+  bool positive_scale = true;
+  bool softcap = false;
+  bool alibi = false;
+  bool bias = false;
+  bool sinks = false;
+  bool dropout = false;
+};
+
+/// How it is cut.
+struct PortableForwardShape {
+  int block_queries = 128;
+  int block_keys = 64;
+  int warps = 4;        ///< each has block_queries / warps rows, 16 or 32
+  int tile_slots = 2;   ///< of keys and values in shared memory, at least 2
+  int value_parts = 1;  ///< thread blocks that share a block of queries and divide the value dim
+  int blocks_per_multiprocessor = 1;  ///< that the registers are limited for
+  bool queries_in_registers = false;
+};
+
+struct PortableForwardConfig {
+  PortableForwardFeatures features{};
+  PortableForwardShape shape{};
+
+  int threads() const { return shape.warps * 32; }
+};
+
+/// Shared memory in bytes that a thread block can have, and that a multiprocessor has for all.
+struct SharedMemory {
+  int per_block;
+  int per_multiprocessor;
+};
+
+/// By compute capability, 80 for sm_80.
+constexpr SharedMemory shared_memory_of(int architecture) {
+  switch (architecture) {
+    case 80:
+    case 87:
+      return {163 * 1024, 164 * 1024};
+    case 90:
+    case 100:
+    case 103:
+    case 110:
+      return {227 * 1024, 228 * 1024};
+    default:
+      return {99 * 1024, 100 * 1024};
+  }
+}
+
+constexpr bool is_half(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::bf16 || arithmetic == Arithmetic::fp16;
+}
+
+/// What kernel.cu lays out: the queries, or the output that takes their place, and the ring.
+constexpr int shared_bytes(const PortableForwardConfig& config) {
+  const auto& [features, shape] = config;
+  const auto columns = [](int dim) { return (dim + 15) / 16 * 16; };
+  const int element = is_half(features.arithmetic) ? 2 : 4;
+  const int part = (features.value_dim + shape.value_parts - 1) / shape.value_parts;
+  const int pitch = std::max(columns(features.dim), columns(part)) * element + 16;
+  return (shape.block_queries + shape.tile_slots * shape.block_keys) * pitch;
+}
+
+namespace portable_forward {
+
+/// A way to cut that serves dims up to `dim`.
+struct Candidate {
+  int dim;
+  PortableForwardShape shape;
+};
+
+// Where tensor cores are fast, what bounds the kernel is shared memory: a warp of 32 rows reads
+// keys and values half as often as one of 16. It takes 4·dim bytes of registers a row for the
+// output, so larger dims must do with 16.
+inline constexpr std::array kHalfWide = {
+    Candidate{64,
+              {.block_queries = 128,
+               .block_keys = 64,
+               .warps = 4,
+               .blocks_per_multiprocessor = 2,
+               .queries_in_registers = true}},
+    Candidate{128,
+              {.block_queries = 128, .block_keys = 64, .warps = 4, .blocks_per_multiprocessor = 2}},
+    Candidate{160,
+              {.block_queries = 128, .block_keys = 32, .warps = 4, .blocks_per_multiprocessor = 2}},
+    Candidate{256, {.block_queries = 128, .block_keys = 64, .warps = 8}},
+    Candidate{256, {.block_queries = 64, .block_keys = 64, .warps = 4}},
+    Candidate{512, {.block_queries = 64, .block_keys = 64, .warps = 4}},
+    Candidate{512, {.block_queries = 64, .block_keys = 32, .warps = 4}},
+    Candidate{512, {.block_queries = 64, .block_keys = 16, .warps = 4}},
+};
+inline constexpr std::array kHalfNarrow = {
+    Candidate{64,
+              {.block_queries = 128,
+               .block_keys = 64,
+               .warps = 8,
+               .blocks_per_multiprocessor = 2,
+               .queries_in_registers = true}},
+    Candidate{128, {.block_queries = 128, .block_keys = 64, .warps = 8}},
+    Candidate{256, {.block_queries = 64, .block_keys = 32, .warps = 4}},
+    Candidate{512, {.block_queries = 64, .block_keys = 16, .warps = 4}},
+};
+inline constexpr std::array kSingleWide = {
+    Candidate{64,
+              {.block_queries = 128, .block_keys = 64, .warps = 4, .blocks_per_multiprocessor = 2}},
+    Candidate{128,
+              {.block_queries = 128, .block_keys = 32, .warps = 4, .blocks_per_multiprocessor = 2}},
+    Candidate{128,
+              {.block_queries = 64, .block_keys = 32, .warps = 2, .blocks_per_multiprocessor = 2}},
+    Candidate{256, {.block_queries = 128, .block_keys = 32, .warps = 8}},
+    Candidate{256, {.block_queries = 64, .block_keys = 32, .warps = 4}},
+    Candidate{512, {.block_queries = 64, .block_keys = 16, .warps = 4}},
+    Candidate{512, {.block_queries = 32, .block_keys = 16, .warps = 2}},
+};
+inline constexpr std::array kSingleNarrow = {
+    Candidate{64, {.block_queries = 128, .block_keys = 32, .warps = 8}},
+    Candidate{128, {.block_queries = 64, .block_keys = 32, .warps = 4}},
+    Candidate{256, {.block_queries = 64, .block_keys = 16, .warps = 4}},
+    Candidate{512, {.block_queries = 16, .block_keys = 16, .warps = 1}},
+};
+
+}  // namespace portable_forward
+
+/// The first candidate that fits, with as many tile slots as there is room for.
+template <class Candidates>
+PortableForwardShape first_that_fits(const PortableForwardFeatures& features,
+                                     const Candidates& candidates, SharedMemory memory) {
+  constexpr int kReservedPerBlock = 1024;
+  constexpr int kMaxPartDim = 256;  // of the output that a row of 16 lanes can hold
+  PortableForwardShape shape;
+  for (const auto& candidate : candidates) {
+    if (candidate.dim < std::max(features.dim, features.value_dim)) continue;
+    shape = candidate.shape;
+    shape.value_parts = (features.value_dim + kMaxPartDim - 1) / kMaxPartDim;
+    const int room =
+        std::min(memory.per_block,
+                 memory.per_multiprocessor / shape.blocks_per_multiprocessor - kReservedPerBlock);
+    for (shape.tile_slots = 4; shape.tile_slots >= 2; --shape.tile_slots) {
+      if (shared_bytes({features, shape}) <= room) return shape;
+    }
+  }
+  return shape;
+}
+
+inline PortableForwardConfig choose_portable_forward(const PortableForwardFeatures& features,
+                                                     int architecture) {
+  using namespace portable_forward;
+  const SharedMemory memory = shared_memory_of(architecture);
+  const bool wide = memory.per_block > 100 * 1024;
+  if (is_half(features.arithmetic)) {
+    return {features, wide ? first_that_fits(features, kHalfWide, memory)
+                           : first_that_fits(features, kHalfNarrow, memory)};
+  }
+  return {features, wide ? first_that_fits(features, kSingleWide, memory)
+                         : first_that_fits(features, kSingleNarrow, memory)};
+}
+
+/// The text of config.cuh.
+inline std::string header_text(const PortableForwardConfig& config) {
+  const auto& [features, shape] = config;
+  std::string text =
+      "#pragma once\n#include \"device/arithmetic.h\"\nnamespace config {\n"
+      "using strobe::cuda::Arithmetic;\n";
+  const auto constant = [&](const char* type, const char* name, const std::string& value) {
+    text += std::string("constexpr ") + type + " k" + name + " = " + value + ";\n";
+  };
+  const auto number = [&](const char* name, int value) {
+    constant("int", name, std::to_string(value));
+  };
+  const auto flag = [&](const char* name, bool value) {
+    constant("bool", name, value ? "true" : "false");
+  };
+  constexpr std::array kNames = {"bf16", "fp16", "tf32", "fp32"};  // in the order of Arithmetic
+  constant("Arithmetic", "Arithmetic",
+           std::string("Arithmetic::") + kNames[static_cast<std::size_t>(features.arithmetic)]);
+  number("Dim", features.dim);
+  number("ValueDim", features.value_dim);
+  flag("WindowLeft", features.window_left);
+  flag("WindowRight", features.window_right);
+  flag("VariableLength", features.variable_length);
+  flag("PositiveScale", features.positive_scale);
+  flag("Softcap", features.softcap);
+  flag("Alibi", features.alibi);
+  flag("Bias", features.bias);
+  flag("Sinks", features.sinks);
+  flag("Dropout", features.dropout);
+  number("BlockQueries", shape.block_queries);
+  number("BlockKeys", shape.block_keys);
+  number("Warps", shape.warps);
+  number("TileSlots", shape.tile_slots);
+  number("ValueParts", shape.value_parts);
+  number("BlocksPerMultiprocessor", shape.blocks_per_multiprocessor);
+  flag("QueriesInRegisters", shape.queries_in_registers);
+  // Later queries see more keys.
+  flag("LastQueriesFirst", features.window_right && !features.window_left);
+  return text + "}  // namespace config\n";
+}
+
+}  // namespace strobe::cuda

@@ -1,0 +1,389 @@
+// Flash attention, forward, for every GPU since sm_80. A thread block has some queries of one head
+// and goes through the keys they see, block by block; a warp has rows of its own and needs nothing
+// of the other warps but their share of the loading.
+
+#include "config.cuh"
+#include "device/accumulator.cuh"
+#include "device/dropout.cuh"
+#include "device/epilogue.cuh"
+#include "device/hidden_values.cuh"
+#include "device/logits.cuh"
+#include "device/mask.cuh"
+#include "device/multiply.cuh"
+#include "device/schedule.cuh"
+#include "device/sequence.cuh"
+#include "device/softmax.cuh"
+#include "device/tile.cuh"
+#include "device/tile_ring.cuh"
+#include "kernels/portable_forward/params.h"
+
+namespace strobe::cuda {
+namespace {
+
+using Multiply = MultiplyOf<config::kArithmetic>::Type;
+using Element = Multiply::Element;
+using Storage = Element::Storage;
+using Params = PortableForwardParams;
+
+constexpr bool kExact = config::kArithmetic == Arithmetic::fp32;
+constexpr int kThreads = config::kWarps * 32;
+constexpr int kWarpRows = config::kBlockQueries / config::kWarps;
+constexpr int kRowTiles = kWarpRows / 16;
+constexpr int kStep = Multiply::kStep;
+
+/// Columns of the value that a thread block computes.
+constexpr int kPartDim = config::kValueParts == 1
+                             ? config::kValueDim
+                             : round_up(ceil_div(config::kValueDim, config::kValueParts), 16);
+
+using QueryTile = Tile<Storage, config::kBlockQueries, config::kDim>;
+using KeyTile = Tile<Storage, config::kBlockKeys, config::kDim>;
+using ValueTile = Tile<Storage, config::kBlockKeys, kPartDim>;
+using OutputTile = Tile<Storage, config::kBlockQueries, kPartDim>;
+using Ring = TileRing<config::kTileSlots, larger(KeyTile::kBytes, ValueTile::kBytes)>;
+
+using Scores = Accumulator<kRowTiles, config::kBlockKeys / 8>;
+using Output = Accumulator<kRowTiles, ValueTile::kColumns / 8>;
+using Softmax = OnlineSoftmax<Scores::kRows, kExact>;
+using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
+
+constexpr LogitFeatures kFeatures = {config::kSoftcap, config::kBias, config::kAlibi, kExact};
+using HeadLogits = Logits<kFeatures, Element>;
+/// Whether logits are made before the softmax. If not, it takes the scale into its powers, which
+/// it can only do if that is positive.
+constexpr bool kMakesLogits =
+    config::kSoftcap || config::kBias || config::kAlibi || !config::kPositiveScale;
+
+static_assert(kWarpRows % 16 == 0 && config::kBlockKeys % 16 == 0);
+
+/// Where the queries', keys' and values' first rows of one head lie, and all that masks, logits and
+/// dropout need to know of it.
+struct Head {
+  Sequence sequence;
+  int index;
+  const Storage* q;
+  const Storage* k;
+  const Storage* v;
+  Storage* out;
+  Mask mask;
+  int value_columns;
+
+  STROBE_DEVICE Head(const Params& params, const WorkItem& item)
+      : sequence(sequence_at<config::kVariableLength>(params, item.sequence)),
+        index(item.head),
+        q(at(params.q, params.q_strides, sequence.first_q, index)),
+        k(at(params.k, params.k_strides, sequence.first_k, index / params.heads_per_key_head)),
+        v(at(params.v, params.v_strides, sequence.first_k, index / params.heads_per_key_head) +
+          item.value_part * kPartDim),
+        out(const_cast<Storage*>(at(params.out, params.out_strides, sequence.first_q, index)) +
+            item.value_part * kPartDim),
+        mask{params.window_left, params.window_right, sequence.length_q, sequence.length_k},
+        value_columns(config::kValueParts == 1
+                          ? kPartDim
+                          : smaller(kPartDim, config::kValueDim - item.value_part * kPartDim)) {}
+
+  STROBE_DEVICE HeadLogits logits(const Params& params) const {
+    HeadLogits logits = {};
+    logits.scale = params.scale;
+    logits.softcap = params.softcap;
+    if constexpr (config::kAlibi) {
+      logits.slope = params.alibi_slopes[sequence.index * params.alibi_sequence_stride + index];
+    }
+    if constexpr (config::kBias) {
+      logits.bias = at(params.bias, params.bias_strides, 0, index);
+      logits.bias_stride = params.bias_strides.row;
+    }
+    logits.length_q = sequence.length_q;
+    logits.length_k = sequence.length_k;
+    return logits;
+  }
+
+  STROBE_DEVICE Dropout dropout(const Params& params) const {
+    return {{params.dropout_seed[0], params.dropout_seed[1]},
+            params.dropout_threshold,
+            static_cast<Word>(index),
+            static_cast<Word>(sequence.index)};
+  }
+
+ private:
+  STROBE_DEVICE const Storage* at(const void* data, const RowStrides& strides, Wide row,
+                                  Wide head) const {
+    return static_cast<const Storage*>(data) + sequence.index * strides.sequence +
+           row * strides.row + head * strides.head;
+  }
+};
+
+/// Starts to load tile `kTile` from a block of keys on, counting its keys as tile 0, its values as
+/// tile 1, the next block's keys as tile 2 and so on.
+template <int kTile>
+STROBE_DEVICE void load_ahead(Ring& ring, const Params& params, const Head& head, int block,
+                              int end) {
+  block += kTile / 2;
+  if (block < end) {
+    const int first = block * config::kBlockKeys;
+    const int rows = head.sequence.length_k - first;
+    if constexpr (kTile % 2 == 0) {
+      const Wide stride = params.k_strides.row;
+      KeyTile::load_async<kThreads>(ring.filling(), head.k + first * stride, stride, rows,
+                                    config::kDim);
+    } else {
+      const Wide stride = params.v_strides.row;
+      ValueTile::load_async<kThreads>(ring.filling(), head.v + first * stride, stride, rows,
+                                      head.value_columns);
+    }
+  }
+  ring.filled();
+}
+
+/// The first tiles, up to as many as the ring loads ahead.
+template <int kTile = 0>
+STROBE_DEVICE void load_first(Ring& ring, const Params& params, const Head& head, int block,
+                              int end) {
+  if constexpr (kTile < Ring::kAhead) {
+    load_ahead<kTile>(ring, params, head, block, end);
+    load_first<kTile + 1>(ring, params, head, block, end);
+  }
+}
+
+/// A warp's queries as the left operand, in registers where they fit, else read at every step.
+class Queries {
+ public:
+  static constexpr int kSteps = QueryTile::kColumns / kStep;
+
+  STROBE_DEVICE explicit Queries(Word tile)
+      : address_(tile + (warp_index() * kWarpRows + lane_index() % 16) * QueryTile::kPitch +
+                 lane_index() / 16 * 16) {}
+
+  STROBE_DEVICE void keep() {
+    if constexpr (config::kQueriesInRegisters) {
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) read(step, kept_[step]);
+    }
+  }
+
+  STROBE_DEVICE void get(int step, Multiply::Left (&to)[kRowTiles]) const {
+    if constexpr (config::kQueriesInRegisters) {
+#pragma unroll
+      for (int r = 0; r < kRowTiles; ++r) to[r] = kept_[step][r];
+    } else {
+      read(step, to);
+    }
+  }
+
+ private:
+  STROBE_DEVICE void read(int step, Multiply::Left (&to)[kRowTiles]) const {
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) {
+      Word raw[4];
+      ptx::load_matrices(raw, address_ + r * 16 * QueryTile::kPitch + step * 32);
+      to[r] = Multiply::left(raw);
+    }
+  }
+
+  Word address_;
+  Multiply::Left kept_[config::kQueriesInRegisters ? kSteps : 1][kRowTiles];
+};
+
+/// sums[rows][two column tiles] += left · right
+template <class Sums>
+STROBE_DEVICE void add_products(Sums& sums, int columns, const Multiply::Left (&left)[kRowTiles],
+                                const Multiply::Right (&right)[2]) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) {
+      Multiply::add(sums.tile[r][2 * columns + i], left[r], right[i]);
+    }
+  }
+}
+
+STROBE_DEVICE void multiply_queries_and_keys(Scores& scores, const Queries& queries, Word keys) {
+  const int lane = lane_index();
+  const Word address = keys + (lane % 8 + lane / 16 * 8) * KeyTile::kPitch + lane / 8 % 2 * 16;
+  scores.clear();
+#pragma unroll
+  for (int step = 0; step < Queries::kSteps; ++step) {
+    Multiply::Left left[kRowTiles];
+    queries.get(step, left);
+#pragma unroll
+    for (int c = 0; c < config::kBlockKeys / 16; ++c) {
+      Word raw[4];
+      ptx::load_matrices(raw, address + c * 16 * KeyTile::kPitch + step * 32);
+      const Multiply::Right right[2] = {Multiply::right(raw[0], raw[1]),
+                                        Multiply::right(raw[2], raw[3])};
+      add_products(scores, c, left, right);
+    }
+  }
+}
+
+STROBE_DEVICE void add_weighted_values(Output& output, const Scores& weights, Word values) {
+  const Word address = values + Multiply::lane_offset_of_rows(lane_index(), ValueTile::kPitch);
+#pragma unroll
+  for (int step = 0; step < config::kBlockKeys / kStep; ++step) {
+    Multiply::Left left[kRowTiles];
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) {
+      left[r] = Multiply::left_from_sums(&weights.tile[r][step * kStep / 8]);
+    }
+#pragma unroll
+    for (int c = 0; c < ValueTile::kColumns / 16; ++c) {
+      Multiply::Right right[2];
+      Multiply::load_rows(
+          right,
+          address + step * kStep * ValueTile::kPitch + c * 16 * static_cast<int>(sizeof(Storage)),
+          ValueTile::kPitch);
+      add_products(output, c, left, right);
+    }
+  }
+}
+
+/// Sets to minus infinity what a warp's rows from `first_query` do not see.
+STROBE_DEVICE void hide(Scores& scores, const Mask& mask, int first_query, Word first_key) {
+#pragma unroll
+  for (int r = 0; r < Scores::kRows; ++r) {
+    const KeyRange visible = mask.visible(first_query + Scores::row_index(r));
+#pragma unroll
+    for (int c = 0; c < Scores::kColumnTiles; ++c) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        if (!visible.contains(first_key + Scores::column_index(c) + i)) {
+          scores.at(r, c, i) = minus_infinity();
+        }
+      }
+    }
+  }
+}
+
+/// Goes through the blocks of keys.
+STROBE_DEVICE void attend(Output& output, Softmax& softmax, Queries& queries, Ring& ring,
+                          const Params& params, const Head& head, const KeyBlocks& blocks,
+                          int first_query) {
+  output.clear();
+  for (int block = blocks.begin; block < blocks.end; ++block) {
+    const Word first_key = static_cast<Word>(block) * config::kBlockKeys;
+    Scores scores;
+    ring.arrived();
+    load_ahead<Ring::kAhead>(ring, params, head, block, blocks.end);
+    multiply_queries_and_keys(scores, queries, ring.current());
+    ring.next();
+
+    if constexpr (kMakesLogits) head.logits(params).apply(scores, first_query, first_key);
+    if (!blocks.is_full(block)) hide(scores, head.mask, first_query, first_key);
+    softmax.take(scores, output);
+    if constexpr (config::kDropout) {
+      head.dropout(params).apply(scores, first_query, first_key);
+    }
+
+    ring.arrived();
+    load_ahead<Ring::kAhead + 1>(ring, params, head, block, blocks.end);
+    add_weighted_values(output, scores, ring.current());
+    ring.next();
+  }
+}
+
+/// Computes a warp's rows again where values that are not finite lie behind the mask.
+STROBE_DEVICE void recompute_rows(const RowResult (&results)[Output::kRows], const Params& params,
+                                  const Head& head, int first_query) {
+  const auto keep_factor = [&](int query, int key) {
+    if constexpr (!config::kDropout) return 1.0F;
+    return head.dropout(params).keeps(static_cast<Word>(key), query) ? params.dropout_scale : 0.0F;
+  };
+  const HiddenValues<Element, HeadLogits, decltype(keep_factor)> values = {head.k,
+                                                                           head.v,
+                                                                           params.k_strides.row,
+                                                                           params.v_strides.row,
+                                                                           config::kDim,
+                                                                           head.value_columns,
+                                                                           head.logits(params),
+                                                                           keep_factor};
+#pragma unroll
+  for (int r = 0; r < Output::kRows; ++r) {
+    for (int group = 0; group < 8; ++group) {
+      const float lse = __shfl_sync(kAllLanes, results[r].lse, group * 4);
+      const int query = first_query + r * 8 + group;
+      if (query >= head.sequence.length_q || !is_finite(lse)) continue;
+      values.recompute(head.q + query * params.q_strides.row,
+                       head.out + query * params.out_strides.row, query, head.mask.visible(query),
+                       lse);
+    }
+  }
+}
+
+STROBE_DEVICE void store(Output& output, Softmax& softmax, Word staging, const Params& params,
+                         const Head& head, const WorkItem& item, int first_query) {
+  softmax.finish();
+  const float sink = config::kSinks ? params.sinks[head.index] : minus_infinity();
+  RowResult results[Output::kRows];
+  bool wrong = false;
+#pragma unroll
+  for (int r = 0; r < Output::kRows; ++r) {
+    results[r] = finish_row(softmax.base(r), softmax.sum(r), sink);
+    const float factor =
+        config::kDropout ? results[r].factor * params.dropout_scale : results[r].factor;
+#pragma unroll
+    for (int c = 0; c < Output::kColumnTiles; ++c) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        float& x = output.at(r, c, i);
+        x = results[r].empty ? 0.0F : x * factor;
+        wrong = wrong || (!is_finite(x) && is_finite(results[r].lse));
+      }
+    }
+    const int query = first_query + Output::row_index(r);
+    if (params.lse != nullptr && item.value_part == 0 && lane_index() % 4 == 0 &&
+        query < head.sequence.length_q) {
+      const RowStrides& strides = params.lse_strides;
+      params.lse[head.sequence.index * strides.sequence +
+                 (static_cast<Wide>(head.sequence.first_q) + query) * strides.row +
+                 head.index * strides.head] = results[r].lse;
+    }
+  }
+  const Wide stride = params.out_strides.row;
+  store_rows<Element>(
+      output, staging, OutputTile::kPitch,
+      {head.out + first_query * stride, stride, head.sequence.length_q - first_query,
+       head.value_columns, params.out_aligned != 0});
+  if (__any_sync(kAllLanes, wrong)) {
+    __syncwarp();
+    recompute_rows(results, params, head, first_query);
+  }
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(kThreads, config::kBlocksPerMultiprocessor)
+    portable_forward(const __grid_constant__ Params params) {
+  extern __shared__ uint4 memory[];
+  const Word query_tile = ptx::shared_address(memory);
+  Ring ring(query_tile + larger(QueryTile::kBytes, OutputTile::kBytes));
+
+  const Schedule schedule = {params.query_blocks, params.heads, params.sequences,
+                             params.heads_per_section};
+  const WorkItem item = schedule.item<config::kLastQueriesFirst, config::kValueParts>(blockIdx.x);
+  const Head head(params, item);
+  const Wide block_begin = static_cast<Wide>(item.query_block) * config::kBlockQueries;
+  if (block_begin >= head.sequence.length_q) return;
+
+  const int first_query = static_cast<int>(block_begin);
+  const int rows = smaller(config::kBlockQueries, head.sequence.length_q - first_query);
+  const KeyBlocks blocks = head.mask.blocks<config::kBlockKeys>(first_query, first_query + rows);
+
+  const Wide stride = params.q_strides.row;
+  QueryTile::load_async<kThreads>(query_tile, head.q + first_query * stride, stride, rows,
+                                  config::kDim);
+  load_first(ring, params, head, blocks.begin, blocks.end);
+  Queries queries(query_tile);
+  ring.arrived();
+  queries.keep();
+
+  const int warp_query = first_query + warp_index() * kWarpRows;
+  Output output;
+  Softmax softmax(kMakesLogits ? kLog2E : params.scale * kLog2E);
+  attend(output, softmax, queries, ring, params, head, blocks, warp_query);
+
+  __syncthreads();  // the output takes the place of the queries
+  store(output, softmax, query_tile + warp_index() * kWarpRows * OutputTile::kPitch, params, head,
+        item, warp_query);
+}
+
+}  // namespace strobe::cuda
