@@ -23,7 +23,7 @@ STROBE_DEVICE RowResult finish_row(float base, float sum, float sink) {
   const float top = sink_power > base ? sink_power : base;
   const float share = top == base ? 1.0F : ptx::exp2(base - top);
   const float total = sum * share + ptx::exp2(sink_power - top);
-  return {share / total, (top + ptx::log2(total)) * kLn2, false};
+  return {share * ptx::reciprocal(total), (top + ptx::log2(total)) * kLn2, false};
 }
 
 /// Rows of the output in global memory.

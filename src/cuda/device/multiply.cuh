@@ -116,13 +116,15 @@ struct MultiplyTf32 : MultiplySingle<RoundedTerm> {
   }
 };
 
-/// A number as the sum of two TF32 ones, of which 22 bits remain. What is not finite is left to
-/// the first.
+/// A number as the sum of two TF32 ones. The second is cut off by the tensor core where it does not
+/// fit, 22 bits below the first; infinity is left to the first alone.
 struct SplitTerm {
   SplitTerm() = default;
-  STROBE_DEVICE explicit SplitTerm(float x)
-      : high(ptx::round_to_tf32(x)),
-        low(is_finite(x) ? ptx::round_to_tf32(x - __uint_as_float(high)) : 0) {}
+  STROBE_DEVICE explicit SplitTerm(float x) {
+    const float rounded = __uint_as_float(ptx::round_to_tf32(x));
+    high = __float_as_uint(rounded);
+    low = __float_as_uint(x == rounded ? 0.0F : x - rounded);
+  }
 
   Word high;
   Word low;

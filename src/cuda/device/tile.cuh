@@ -23,26 +23,31 @@ struct Tile {
   /// Threads that copy a row together, 128 bytes at a time.
   static constexpr int kThreadsPerRow = kChunks >= 8 ? 8 : kChunks >= 4 ? 4 : 2;
 
+  STROBE_DEVICE static int first_row() { return static_cast<int>(threadIdx.x) / kThreadsPerRow; }
+  STROBE_DEVICE static int first_chunk() { return static_cast<int>(threadIdx.x) % kThreadsPerRow; }
+
+  /// Where this thread begins to copy a tile that begins at `data`.
+  STROBE_DEVICE static const Storage* thread_source(const Storage* data, Wide stride) {
+    return data + first_row() * stride + first_chunk() * kChunkElements;
+  }
+
   /// Starts to copy the first `valid_rows` rows of `valid_columns` columns; the rest is zeros. Rows
-  /// begin at multiples of 16 bytes, and whole chunks of them are read.
+  /// begin at multiples of 16 bytes, and whole chunks of them are read. `from` as above.
   template <int threads>
-  STROBE_DEVICE static void load_async(Word tile, const Storage* source, Wide stride,
-                                       int valid_rows, int valid_columns) {
+  STROBE_DEVICE static void load_async(Word tile, const Storage* from, Wide stride, int valid_rows,
+                                       int valid_columns) {
     constexpr int kRowsAtOnce = threads / kThreadsPerRow;
-    const int first_row = static_cast<int>(threadIdx.x) / kThreadsPerRow;
-    const int first_chunk = static_cast<int>(threadIdx.x) % kThreadsPerRow;
-    const Storage* from = source + first_row * stride + first_chunk * kChunkElements;
-    const Word to = tile + first_row * kPitch + first_chunk * 16;
+    const Word to = tile + first_row() * kPitch + first_chunk() * 16;
 #pragma unroll
     for (int r = 0; r < kRows; r += kRowsAtOnce) {
-      const int row = first_row + r;
+      const int row = first_row() + r;
       if (kRows % kRowsAtOnce != 0 && row >= kRows) break;
 #pragma unroll
       for (int c = 0; c < kChunks; c += kThreadsPerRow) {
-        if (kChunks % kThreadsPerRow != 0 && first_chunk + c >= kChunks) break;
-        const bool valid = row < valid_rows && (first_chunk + c) * kChunkElements < valid_columns;
-        ptx::copy_chunk_async(to + r * kPitch + c * 16, valid ? from + c * kChunkElements : source,
-                              valid);
+        const int chunk = first_chunk() + c;
+        if (kChunks % kThreadsPerRow != 0 && chunk >= kChunks) break;
+        const bool valid = row < valid_rows && chunk * kChunkElements < valid_columns;
+        ptx::copy_chunk_async(to + r * kPitch + c * 16, from + c * kChunkElements, valid);
       }
       from += kRowsAtOnce * stride;
     }

@@ -23,11 +23,12 @@ STROBE_DEVICE float reciprocal(float x) {
   return y;
 }
 
-/// Rounded to nearest, ties away from zero; the low 13 bits are 0.
+/// Rounded to nearest, ties away from zero; the low 13 bits are 0. The conversion leaves them as
+/// they fall, for a tensor core ignores them.
 STROBE_DEVICE Word round_to_tf32(float x) {
   Word y;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
-  return y;
+  return y & 0xFFFFE000U;
 }
 
 /// Two bf16, `low` in the low half.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 
 #include "device/arithmetic.h"
@@ -118,7 +119,7 @@ inline constexpr std::array kHalfNarrow = {
     Candidate{256, {.block_queries = 64, .block_keys = 32, .warps = 4}},
     Candidate{512, {.block_queries = 64, .block_keys = 16, .warps = 4}},
 };
-inline constexpr std::array kSingleWide = {
+inline constexpr std::array kTf32Wide = {
     Candidate{64,
               {.block_queries = 128, .block_keys = 64, .warps = 4, .blocks_per_multiprocessor = 2}},
     Candidate{128,
@@ -130,26 +131,55 @@ inline constexpr std::array kSingleWide = {
     Candidate{512, {.block_queries = 64, .block_keys = 16, .warps = 4}},
     Candidate{512, {.block_queries = 32, .block_keys = 16, .warps = 2}},
 };
-inline constexpr std::array kSingleNarrow = {
+inline constexpr std::array kTf32Narrow = {
     Candidate{64, {.block_queries = 128, .block_keys = 32, .warps = 8}},
     Candidate{128, {.block_queries = 64, .block_keys = 32, .warps = 4}},
     Candidate{256, {.block_queries = 64, .block_keys = 16, .warps = 4}},
     Candidate{512, {.block_queries = 16, .block_keys = 16, .warps = 1}},
 };
 
+// Exact products are three of TF32, so shared memory does not bound them, but registers do.
+inline constexpr std::array kExactWide = {
+    Candidate{64,
+              {.block_queries = 64, .block_keys = 16, .warps = 4, .blocks_per_multiprocessor = 3}},
+    Candidate{128,
+              {.block_queries = 64, .block_keys = 16, .warps = 4, .blocks_per_multiprocessor = 2}},
+    Candidate{256, {.block_queries = 128, .block_keys = 16, .warps = 8}},
+    Candidate{256, {.block_queries = 64, .block_keys = 16, .warps = 4}},
+    Candidate{512, {.block_queries = 64, .block_keys = 16, .warps = 4}},
+    Candidate{512, {.block_queries = 32, .block_keys = 16, .warps = 2}},
+};
+inline constexpr std::array kExactNarrow = {
+    Candidate{64,
+              {.block_queries = 64, .block_keys = 16, .warps = 4, .blocks_per_multiprocessor = 2}},
+    Candidate{256, {.block_queries = 64, .block_keys = 16, .warps = 4}},
+    Candidate{512, {.block_queries = 16, .block_keys = 16, .warps = 1}},
+};
+
 }  // namespace portable_forward
 
+/// Whether more is done to a score than scale and mask, which takes registers.
+constexpr bool needs_registers(const PortableForwardFeatures& features) {
+  return features.softcap || features.alibi || features.bias || features.dropout ||
+         !features.positive_scale;
+}
+
 /// The first candidate that fits, with as many tile slots as there is room for.
-template <class Candidates>
-PortableForwardShape first_that_fits(const PortableForwardFeatures& features,
-                                     const Candidates& candidates, SharedMemory memory) {
+inline PortableForwardShape first_that_fits(const PortableForwardFeatures& features,
+                                            std::span<const portable_forward::Candidate> candidates,
+                                            SharedMemory memory) {
   constexpr int kReservedPerBlock = 1024;
-  constexpr int kMaxPartDim = 256;  // of the output that a row of 16 lanes can hold
+  // Columns of the output that a warp has registers for.
+  const int max_part = features.arithmetic == Arithmetic::fp32 ? 128 : 256;
   PortableForwardShape shape;
   for (const auto& candidate : candidates) {
     if (candidate.dim < std::max(features.dim, features.value_dim)) continue;
     shape = candidate.shape;
-    shape.value_parts = (features.value_dim + kMaxPartDim - 1) / kMaxPartDim;
+    if (needs_registers(features)) {
+      shape.block_keys = std::min(shape.block_keys, 32);
+      shape.queries_in_registers = false;
+    }
+    shape.value_parts = (features.value_dim + max_part - 1) / max_part;
     const int room =
         std::min(memory.per_block,
                  memory.per_multiprocessor / shape.blocks_per_multiprocessor - kReservedPerBlock);
@@ -165,12 +195,14 @@ inline PortableForwardConfig choose_portable_forward(const PortableForwardFeatur
   using namespace portable_forward;
   const SharedMemory memory = shared_memory_of(architecture);
   const bool wide = memory.per_block > 100 * 1024;
-  if (is_half(features.arithmetic)) {
-    return {features, wide ? first_that_fits(features, kHalfWide, memory)
-                           : first_that_fits(features, kHalfNarrow, memory)};
+  std::span<const Candidate> candidates =
+      wide ? std::span<const Candidate>(kHalfWide) : kHalfNarrow;
+  if (features.arithmetic == Arithmetic::tf32) {
+    candidates = wide ? std::span<const Candidate>(kTf32Wide) : kTf32Narrow;
+  } else if (features.arithmetic == Arithmetic::fp32) {
+    candidates = wide ? std::span<const Candidate>(kExactWide) : kExactNarrow;
   }
-  return {features, wide ? first_that_fits(features, kSingleWide, memory)
-                         : first_that_fits(features, kSingleNarrow, memory)};
+  return {features, first_that_fits(features, candidates, memory)};
 }
 
 /// The text of config.cuh.

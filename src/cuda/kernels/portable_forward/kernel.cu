@@ -10,6 +10,7 @@
 #include "device/logits.cuh"
 #include "device/mask.cuh"
 #include "device/multiply.cuh"
+#include "device/ptx/special_registers.cuh"
 #include "device/schedule.cuh"
 #include "device/sequence.cuh"
 #include "device/softmax.cuh"
@@ -113,37 +114,54 @@ struct Head {
   }
 };
 
-/// Starts to load tile `kTile` from a block of keys on, counting its keys as tile 0, its values as
-/// tile 1, the next block's keys as tile 2 and so on.
-template <int kTile>
-STROBE_DEVICE void load_ahead(Ring& ring, const Params& params, const Head& head, int block,
-                              int end) {
-  block += kTile / 2;
-  if (block < end) {
-    const int first = block * config::kBlockKeys;
-    const int rows = head.sequence.length_k - first;
-    if constexpr (kTile % 2 == 0) {
-      const Wide stride = params.k_strides.row;
-      KeyTile::load_async<kThreads>(ring.filling(), head.k + first * stride, stride, rows,
-                                    config::kDim);
-    } else {
-      const Wide stride = params.v_strides.row;
-      ValueTile::load_async<kThreads>(ring.filling(), head.v + first * stride, stride, rows,
-                                      head.value_columns);
+/// Brings keys and values to the ring, in the order in which they are used.
+class Loader {
+ public:
+  STROBE_DEVICE Loader(const Params& params, const Head& head, int end)
+      : k_(KeyTile::thread_source(head.k, params.k_strides.row)),
+        v_(ValueTile::thread_source(head.v, params.v_strides.row)),
+        k_stride_(params.k_strides.row),
+        v_stride_(params.v_strides.row),
+        keys_(head.sequence.length_k),
+        value_columns_(head.value_columns),
+        end_(end) {}
+
+  /// The first tiles, as many as the ring loads ahead.
+  template <int tile = 0>
+  STROBE_DEVICE void start(Ring& ring, int block) const {
+    if constexpr (tile < Ring::kAhead) {
+      load<tile>(ring, block);
+      start<tile + 1>(ring, block);
     }
   }
-  ring.filled();
-}
 
-/// The first tiles, up to as many as the ring loads ahead.
-template <int kTile = 0>
-STROBE_DEVICE void load_first(Ring& ring, const Params& params, const Head& head, int block,
-                              int end) {
-  if constexpr (kTile < Ring::kAhead) {
-    load_ahead<kTile>(ring, params, head, block, end);
-    load_first<kTile + 1>(ring, params, head, block, end);
+  /// Tile `tile` from a block on, whose keys are tile 0 and whose values tile 1; then come the next
+  /// block's keys, and so on.
+  template <int tile>
+  STROBE_DEVICE void load(Ring& ring, int block) const {
+    block += tile / 2;
+    if (block < end_) {
+      const int first = block * config::kBlockKeys;
+      if constexpr (tile % 2 == 0) {
+        KeyTile::load_async<kThreads>(ring.filling(), k_ + first * k_stride_, k_stride_,
+                                      keys_ - first, config::kDim);
+      } else {
+        ValueTile::load_async<kThreads>(ring.filling(), v_ + first * v_stride_, v_stride_,
+                                        keys_ - first, value_columns_);
+      }
+    }
+    ring.filled();
   }
-}
+
+ private:
+  const Storage* k_;
+  const Storage* v_;
+  Wide k_stride_;
+  Wide v_stride_;
+  int keys_;
+  int value_columns_;
+  int end_;  ///< the last block's successor
+};
 
 /// A warp's queries as the left operand, in registers where they fit, else read at every step.
 class Queries {
@@ -197,11 +215,15 @@ STROBE_DEVICE void add_products(Sums& sums, int columns, const Multiply::Left (&
   }
 }
 
+/// Steps that are unrolled. Exact products are so much code that the compiler takes seconds for all
+/// of them, and moves too many loads ahead to have registers left.
+constexpr int kStepsAtOnce = kExact ? 2 : Queries::kSteps;
+
 STROBE_DEVICE void multiply_queries_and_keys(Scores& scores, const Queries& queries, Word keys) {
   const int lane = lane_index();
   const Word address = keys + (lane % 8 + lane / 16 * 8) * KeyTile::kPitch + lane / 8 % 2 * 16;
   scores.clear();
-#pragma unroll
+#pragma unroll(kStepsAtOnce)
   for (int step = 0; step < Queries::kSteps; ++step) {
     Multiply::Left left[kRowTiles];
     queries.get(step, left);
@@ -233,6 +255,7 @@ STROBE_DEVICE void add_weighted_values(Output& output, const Scores& weights, Wo
           address + step * kStep * ValueTile::kPitch + c * 16 * static_cast<int>(sizeof(Storage)),
           ValueTile::kPitch);
       add_products(output, c, left, right);
+      if constexpr (kExact) __syncwarp();  // lest all values be loaded and split ahead
     }
   }
 }
@@ -255,15 +278,15 @@ STROBE_DEVICE void hide(Scores& scores, const Mask& mask, int first_query, Word 
 }
 
 /// Goes through the blocks of keys.
-STROBE_DEVICE void attend(Output& output, Softmax& softmax, Queries& queries, Ring& ring,
-                          const Params& params, const Head& head, const KeyBlocks& blocks,
-                          int first_query) {
+STROBE_DEVICE void attend(Output& output, Softmax& softmax, const Queries& queries, Ring& ring,
+                          const Loader& loader, const Params& params, const Head& head,
+                          const KeyBlocks& blocks, int first_query) {
   output.clear();
   for (int block = blocks.begin; block < blocks.end; ++block) {
     const Word first_key = static_cast<Word>(block) * config::kBlockKeys;
     Scores scores;
     ring.arrived();
-    load_ahead<Ring::kAhead>(ring, params, head, block, blocks.end);
+    loader.load<Ring::kAhead>(ring, block);
     multiply_queries_and_keys(scores, queries, ring.current());
     ring.next();
 
@@ -275,7 +298,7 @@ STROBE_DEVICE void attend(Output& output, Softmax& softmax, Queries& queries, Ri
     }
 
     ring.arrived();
-    load_ahead<Ring::kAhead + 1>(ring, params, head, block, blocks.end);
+    loader.load<Ring::kAhead + 1>(ring, block);
     add_weighted_values(output, scores, ring.current());
     ring.next();
   }
@@ -320,15 +343,17 @@ STROBE_DEVICE void store(Output& output, Softmax& softmax, Word staging, const P
     results[r] = finish_row(softmax.base(r), softmax.sum(r), sink);
     const float factor =
         config::kDropout ? results[r].factor * params.dropout_scale : results[r].factor;
+    float probe = 0;  // NaN if anything is not finite
 #pragma unroll
     for (int c = 0; c < Output::kColumnTiles; ++c) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         float& x = output.at(r, c, i);
         x = results[r].empty ? 0.0F : x * factor;
-        wrong = wrong || (!is_finite(x) && is_finite(results[r].lse));
+        probe = fmaf(x, 0.0F, probe);
       }
     }
+    wrong = wrong || (probe != 0 && is_finite(results[r].lse));
     const int query = first_query + Output::row_index(r);
     if (params.lse != nullptr && item.value_part == 0 && lane_index() % 4 == 0 &&
         query < head.sequence.length_q) {
@@ -349,41 +374,58 @@ STROBE_DEVICE void store(Output& output, Softmax& softmax, Word staging, const P
   }
 }
 
+STROBE_DEVICE WorkItem work_item(const Params& params, Word index) {
+  const Schedule schedule = {params.query_blocks, params.heads, params.sequences,
+                             params.heads_per_section};
+  return schedule.item<config::kLastQueriesFirst, config::kValueParts>(index);
+}
+
+/// The first query of a warp.
+STROBE_DEVICE int warp_query(const WorkItem& item) {
+  return item.query_block * config::kBlockQueries + warp_index() * kWarpRows;
+}
+
+/// Loads the queries and the first keys and values, and goes through the keys. False if there are
+/// no queries, as sequences may be shorter than the longest.
+STROBE_DEVICE bool compute(Output& output, Softmax& softmax, Word query_tile,
+                           const Params& params) {
+  const WorkItem item = work_item(params, blockIdx.x);
+  const Head head(params, item);
+  const Wide first_query = static_cast<Wide>(item.query_block) * config::kBlockQueries;
+  const int rows =
+      static_cast<int>(smaller<Wide>(config::kBlockQueries, head.sequence.length_q - first_query));
+  if (rows <= 0) return false;
+  const KeyBlocks blocks = head.mask.blocks<config::kBlockKeys>(
+      static_cast<int>(first_query), static_cast<int>(first_query) + rows);
+
+  Ring ring(query_tile + larger(QueryTile::kBytes, OutputTile::kBytes));
+  const Wide stride = params.q_strides.row;
+  QueryTile::load_async<kThreads>(query_tile,
+                                  QueryTile::thread_source(head.q + first_query * stride, stride),
+                                  stride, rows, config::kDim);
+  const Loader loader(params, head, blocks.end);
+  loader.start(ring, blocks.begin);
+  Queries queries(query_tile);
+  ring.arrived();
+  queries.keep();
+  attend(output, softmax, queries, ring, loader, params, head, blocks, warp_query(item));
+  return true;
+}
+
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(kThreads, config::kBlocksPerMultiprocessor)
     portable_forward(const __grid_constant__ Params params) {
   extern __shared__ uint4 memory[];
   const Word query_tile = ptx::shared_address(memory);
-  Ring ring(query_tile + larger(QueryTile::kBytes, OutputTile::kBytes));
-
-  const Schedule schedule = {params.query_blocks, params.heads, params.sequences,
-                             params.heads_per_section};
-  const WorkItem item = schedule.item<config::kLastQueriesFirst, config::kValueParts>(blockIdx.x);
-  const Head head(params, item);
-  const Wide block_begin = static_cast<Wide>(item.query_block) * config::kBlockQueries;
-  if (block_begin >= head.sequence.length_q) return;
-
-  const int first_query = static_cast<int>(block_begin);
-  const int rows = smaller(config::kBlockQueries, head.sequence.length_q - first_query);
-  const KeyBlocks blocks = head.mask.blocks<config::kBlockKeys>(first_query, first_query + rows);
-
-  const Wide stride = params.q_strides.row;
-  QueryTile::load_async<kThreads>(query_tile, head.q + first_query * stride, stride, rows,
-                                  config::kDim);
-  load_first(ring, params, head, blocks.begin, blocks.end);
-  Queries queries(query_tile);
-  ring.arrived();
-  queries.keep();
-
-  const int warp_query = first_query + warp_index() * kWarpRows;
   Output output;
   Softmax softmax(kMakesLogits ? kLog2E : params.scale * kLog2E);
-  attend(output, softmax, queries, ring, params, head, blocks, warp_query);
+  if (!compute(output, softmax, query_tile, params)) return;
 
   __syncthreads();  // the output takes the place of the queries
-  store(output, softmax, query_tile + warp_index() * kWarpRows * OutputTile::kPitch, params, head,
-        item, warp_query);
+  const WorkItem item = work_item(params, ptx::block_index_again());
+  store(output, softmax, query_tile + warp_index() * kWarpRows * OutputTile::kPitch, params,
+        Head(params, item), item, warp_query(item));
 }
 
 }  // namespace strobe::cuda
