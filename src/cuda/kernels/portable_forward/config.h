@@ -35,6 +35,9 @@ struct PortableForwardShape {
   int value_parts = 1;  ///< thread blocks that share a block of queries and divide the value dim
   int blocks_per_multiprocessor = 1;  ///< that the registers are limited for
   bool queries_in_registers = false;
+  /// Steps of the product of queries and keys that are unrolled. With more of them the compiler
+  /// loads further ahead, and needs more registers and time.
+  int steps_unrolled = 4;
 };
 
 struct PortableForwardConfig {
@@ -82,7 +85,8 @@ constexpr int shared_bytes(const PortableForwardConfig& config) {
 
 namespace portable_forward {
 
-/// A way to cut that serves dims up to `dim`.
+/// A way to cut that serves dims up to `dim`. The tile slots of its shape are the fewest that it is
+/// worth choosing for; it gets more if there is room.
 struct Candidate {
   int dim;
   PortableForwardShape shape;
@@ -98,8 +102,21 @@ inline constexpr std::array kHalfWide = {
                .warps = 4,
                .blocks_per_multiprocessor = 2,
                .queries_in_registers = true}},
+    Candidate{112,
+              {.block_queries = 128,
+               .block_keys = 64,
+               .warps = 4,
+               .tile_slots = 3,
+               .blocks_per_multiprocessor = 2}},
     Candidate{128,
-              {.block_queries = 128, .block_keys = 64, .warps = 4, .blocks_per_multiprocessor = 2}},
+              {.block_queries = 128,
+               .block_keys = 64,
+               .warps = 4,
+               .tile_slots = 3,
+               .blocks_per_multiprocessor = 2,
+               .steps_unrolled = 8}},
+    Candidate{128,
+              {.block_queries = 128, .block_keys = 48, .warps = 4, .blocks_per_multiprocessor = 2}},
     Candidate{160,
               {.block_queries = 128, .block_keys = 32, .warps = 4, .blocks_per_multiprocessor = 2}},
     Candidate{256, {.block_queries = 128, .block_keys = 64, .warps = 8}},
@@ -110,11 +127,7 @@ inline constexpr std::array kHalfWide = {
 };
 inline constexpr std::array kHalfNarrow = {
     Candidate{64,
-              {.block_queries = 128,
-               .block_keys = 64,
-               .warps = 8,
-               .blocks_per_multiprocessor = 2,
-               .queries_in_registers = true}},
+              {.block_queries = 128, .block_keys = 32, .warps = 8, .blocks_per_multiprocessor = 2}},
     Candidate{128, {.block_queries = 128, .block_keys = 64, .warps = 8}},
     Candidate{256, {.block_queries = 64, .block_keys = 32, .warps = 4}},
     Candidate{512, {.block_queries = 64, .block_keys = 16, .warps = 4}},
@@ -141,27 +154,44 @@ inline constexpr std::array kTf32Narrow = {
 // Exact products are three of TF32, so shared memory does not bound them, but registers do.
 inline constexpr std::array kExactWide = {
     Candidate{64,
-              {.block_queries = 64, .block_keys = 16, .warps = 4, .blocks_per_multiprocessor = 3}},
+              {.block_queries = 64,
+               .block_keys = 16,
+               .warps = 4,
+               .blocks_per_multiprocessor = 3,
+               .steps_unrolled = 2}},
     Candidate{128,
-              {.block_queries = 64, .block_keys = 16, .warps = 4, .blocks_per_multiprocessor = 2}},
-    Candidate{256, {.block_queries = 128, .block_keys = 16, .warps = 8}},
-    Candidate{256, {.block_queries = 64, .block_keys = 16, .warps = 4}},
-    Candidate{512, {.block_queries = 64, .block_keys = 16, .warps = 4}},
-    Candidate{512, {.block_queries = 32, .block_keys = 16, .warps = 2}},
+              {.block_queries = 64,
+               .block_keys = 16,
+               .warps = 4,
+               .blocks_per_multiprocessor = 2,
+               .steps_unrolled = 2}},
+    Candidate{256, {.block_queries = 128, .block_keys = 16, .warps = 8, .steps_unrolled = 2}},
+    Candidate{256, {.block_queries = 64, .block_keys = 16, .warps = 4, .steps_unrolled = 2}},
+    Candidate{512, {.block_queries = 64, .block_keys = 16, .warps = 4, .steps_unrolled = 2}},
+    Candidate{512, {.block_queries = 32, .block_keys = 16, .warps = 2, .steps_unrolled = 2}},
 };
 inline constexpr std::array kExactNarrow = {
     Candidate{64,
-              {.block_queries = 64, .block_keys = 16, .warps = 4, .blocks_per_multiprocessor = 2}},
-    Candidate{256, {.block_queries = 64, .block_keys = 16, .warps = 4}},
-    Candidate{512, {.block_queries = 16, .block_keys = 16, .warps = 1}},
+              {.block_queries = 64,
+               .block_keys = 16,
+               .warps = 4,
+               .blocks_per_multiprocessor = 2,
+               .steps_unrolled = 2}},
+    Candidate{256, {.block_queries = 64, .block_keys = 16, .warps = 4, .steps_unrolled = 2}},
+    Candidate{512, {.block_queries = 16, .block_keys = 16, .warps = 1, .steps_unrolled = 2}},
 };
 
 }  // namespace portable_forward
 
-/// Whether more is done to a score than scale and mask, which takes registers.
+/// Whether later queries see more keys, and so take longer.
+constexpr bool last_queries_first(const PortableForwardFeatures& features) {
+  return features.window_right && !features.window_left;
+}
+
+/// Whether more is done to a score than the plain scale and the usual masks.
 constexpr bool needs_registers(const PortableForwardFeatures& features) {
   return features.softcap || features.alibi || features.bias || features.dropout ||
-         !features.positive_scale;
+         !features.positive_scale || features.window_left;
 }
 
 /// The first candidate that fits, with as many tile slots as there is room for.
@@ -173,7 +203,10 @@ inline PortableForwardShape first_that_fits(const PortableForwardFeatures& featu
   const int max_part = features.arithmetic == Arithmetic::fp32 ? 128 : 256;
   PortableForwardShape shape;
   for (const auto& candidate : candidates) {
-    if (candidate.dim < std::max(features.dim, features.value_dim)) continue;
+    const int dim = std::max(features.dim, features.value_dim);
+    const int warp_rows = candidate.shape.block_queries / candidate.shape.warps;
+    if (candidate.dim < dim) continue;
+    if (warp_rows > 16 && dim > 128 && needs_registers(features)) continue;
     shape = candidate.shape;
     if (needs_registers(features)) {
       shape.block_keys = std::min(shape.block_keys, 32);
@@ -183,7 +216,7 @@ inline PortableForwardShape first_that_fits(const PortableForwardFeatures& featu
     const int room =
         std::min(memory.per_block,
                  memory.per_multiprocessor / shape.blocks_per_multiprocessor - kReservedPerBlock);
-    for (shape.tile_slots = 4; shape.tile_slots >= 2; --shape.tile_slots) {
+    for (shape.tile_slots = 4; shape.tile_slots >= candidate.shape.tile_slots; --shape.tile_slots) {
       if (shared_bytes({features, shape}) <= room) return shape;
     }
   }
@@ -203,6 +236,19 @@ inline PortableForwardConfig choose_portable_forward(const PortableForwardFeatur
     candidates = wide ? std::span<const Candidate>(kExactWide) : kExactNarrow;
   }
   return {features, first_that_fits(features, candidates, memory)};
+}
+
+/// Heads that thread blocks take turns in, so that keys and values of a section stay in the second
+/// level cache of `cache_bytes`; see Schedule. One after the other where all blocks are equally
+/// long.
+inline int heads_per_section(const PortableForwardFeatures& features, long long seqlen_k,
+                             int heads_per_key_head, long long all_heads, long long cache_bytes) {
+  if (!last_queries_first(features)) return 1;
+  const long long element = is_half(features.arithmetic) ? 2 : 4;
+  const long long head_bytes =
+      std::max(1LL, seqlen_k * (features.dim + features.value_dim) * element);
+  const long long heads = cache_bytes / head_bytes * heads_per_key_head;
+  return static_cast<int>(std::max(1LL, std::min({heads, all_heads, 1LL << 20})));
 }
 
 /// The text of config.cuh.
@@ -241,8 +287,8 @@ inline std::string header_text(const PortableForwardConfig& config) {
   number("ValueParts", shape.value_parts);
   number("BlocksPerMultiprocessor", shape.blocks_per_multiprocessor);
   flag("QueriesInRegisters", shape.queries_in_registers);
-  // Later queries see more keys.
-  flag("LastQueriesFirst", features.window_right && !features.window_left);
+  number("StepsUnrolled", shape.steps_unrolled);
+  flag("LastQueriesFirst", last_queries_first(features));
   return text + "}  // namespace config\n";
 }
 

@@ -10,7 +10,7 @@
 #include "device/logits.cuh"
 #include "device/mask.cuh"
 #include "device/multiply.cuh"
-#include "device/ptx/special_registers.cuh"
+#include "device/ptx/again.cuh"
 #include "device/schedule.cuh"
 #include "device/sequence.cuh"
 #include "device/softmax.cuh"
@@ -56,6 +56,8 @@ constexpr bool kMakesLogits =
     config::kSoftcap || config::kBias || config::kAlibi || !config::kPositiveScale;
 
 static_assert(kWarpRows % 16 == 0 && config::kBlockKeys % 16 == 0);
+static_assert(!config::kQueriesInRegisters ||
+              config::kStepsUnrolled * kStep >= QueryTile::kColumns);
 
 /// Where the queries', keys' and values' first rows of one head lie, and all that masks, logits and
 /// dropout need to know of it.
@@ -215,15 +217,11 @@ STROBE_DEVICE void add_products(Sums& sums, int columns, const Multiply::Left (&
   }
 }
 
-/// Steps that are unrolled. Exact products are so much code that the compiler takes seconds for all
-/// of them, and moves too many loads ahead to have registers left.
-constexpr int kStepsAtOnce = kExact ? 2 : Queries::kSteps;
-
 STROBE_DEVICE void multiply_queries_and_keys(Scores& scores, const Queries& queries, Word keys) {
   const int lane = lane_index();
   const Word address = keys + (lane % 8 + lane / 16 * 8) * KeyTile::kPitch + lane / 8 % 2 * 16;
   scores.clear();
-#pragma unroll(kStepsAtOnce)
+#pragma unroll(config::kStepsUnrolled)
   for (int step = 0; step < Queries::kSteps; ++step) {
     Multiply::Left left[kRowTiles];
     queries.get(step, left);
@@ -290,11 +288,12 @@ STROBE_DEVICE void attend(Output& output, Softmax& softmax, const Queries& queri
     multiply_queries_and_keys(scores, queries, ring.current());
     ring.next();
 
-    if constexpr (kMakesLogits) head.logits(params).apply(scores, first_query, first_key);
-    if (!blocks.is_full(block)) hide(scores, head.mask, first_query, first_key);
+    if constexpr (kMakesLogits)
+      head.logits(params).apply(scores, ptx::again(first_query), first_key);
+    if (!blocks.is_full(block)) hide(scores, head.mask, ptx::again(first_query), first_key);
     softmax.take(scores, output);
     if constexpr (config::kDropout) {
-      head.dropout(params).apply(scores, first_query, first_key);
+      head.dropout(params).apply(scores, ptx::again(first_query), first_key);
     }
 
     ring.arrived();
@@ -374,10 +373,10 @@ STROBE_DEVICE void store(Output& output, Softmax& softmax, Word staging, const P
   }
 }
 
-STROBE_DEVICE WorkItem work_item(const Params& params, Word index) {
+STROBE_DEVICE WorkItem work_item(const Params& params, int index) {
   const Schedule schedule = {params.query_blocks, params.heads, params.sequences,
                              params.heads_per_section};
-  return schedule.item<config::kLastQueriesFirst, config::kValueParts>(index);
+  return schedule.item<config::kLastQueriesFirst, config::kValueParts>(static_cast<Word>(index));
 }
 
 /// The first query of a warp.
@@ -389,7 +388,7 @@ STROBE_DEVICE int warp_query(const WorkItem& item) {
 /// no queries, as sequences may be shorter than the longest.
 STROBE_DEVICE bool compute(Output& output, Softmax& softmax, Word query_tile,
                            const Params& params) {
-  const WorkItem item = work_item(params, blockIdx.x);
+  const WorkItem item = work_item(params, static_cast<int>(blockIdx.x));
   const Head head(params, item);
   const Wide first_query = static_cast<Wide>(item.query_block) * config::kBlockQueries;
   const int rows =
@@ -423,7 +422,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, config::kBlocksPerMultipr
   if (!compute(output, softmax, query_tile, params)) return;
 
   __syncthreads();  // the output takes the place of the queries
-  const WorkItem item = work_item(params, ptx::block_index_again());
+  const WorkItem item = work_item(params, ptx::again(static_cast<int>(blockIdx.x)));
   store(output, softmax, query_tile + warp_index() * kWarpRows * OutputTile::kPitch, params,
         Head(params, item), item, warp_query(item));
 }

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "device/basics.cuh"
+
+namespace strobe::cuda::ptx {
+
+/// The same number, which the compiler cannot know: what is derived from it is computed here, where
+/// it would otherwise be computed once, far ahead, and take up registers until it is needed.
+STROBE_DEVICE int again(int x) {
+  int y;
+  asm volatile("mov.b32 %0, %1;" : "=r"(y) : "r"(x));
+  return y;
+}
+
+}  // namespace strobe::cuda::ptx
