@@ -211,6 +211,7 @@ inline PortableForwardShape first_that_fits(const PortableForwardFeatures& featu
     if (needs_registers(features)) {
       shape.block_keys = std::min(shape.block_keys, 32);
       shape.queries_in_registers = false;
+      shape.steps_unrolled = std::min(shape.steps_unrolled, 4);
     }
     shape.value_parts = (features.value_dim + max_part - 1) / max_part;
     const int room =
