@@ -24,7 +24,8 @@ target_compile_options(strobe_options INTERFACE
 target_include_directories(strobe_options INTERFACE
   "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 if(STROBE_SANITIZE)
+  # vptr takes objects of a library that was loaded for strangers: their class is described twice.
   target_compile_options(strobe_options INTERFACE
-    -fsanitize=${STROBE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+    -fsanitize=${STROBE_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   target_link_options(strobe_options INTERFACE -fsanitize=${STROBE_SANITIZE})
 endif()

@@ -18,7 +18,7 @@ enum class Result : int {
 };
 
 using DeviceId = int;
-using DevicePointer = unsigned long long;
+using DevicePointer = void*;  // declared as an integer there, of the same size, and passed alike
 using Context = struct ContextObject*;
 using Stream = struct StreamObject*;
 using Event = struct EventObject*;

@@ -75,7 +75,7 @@ class Api {
   Call<abi::DevicePointer> cuMemFree{symbols_, "cuMemFree_v2"};
   Call<void**, std::size_t, unsigned> cuMemHostAlloc{symbols_, "cuMemHostAlloc"};
   Call<void*> cuMemFreeHost{symbols_, "cuMemFreeHost"};
-  Call<abi::DevicePointer, abi::DevicePointer, std::size_t, abi::Stream> cuMemcpyAsync{symbols_, "cuMemcpyAsync"};
+  Call<abi::DevicePointer, const void*, std::size_t, abi::Stream> cuMemcpyAsync{symbols_, "cuMemcpyAsync"};
   Call<abi::DevicePointer, unsigned char, std::size_t, abi::Stream> cuMemsetD8Async{symbols_, "cuMemsetD8Async"};
 
   Call<abi::Module*, const void*> cuModuleLoadData{symbols_, "cuModuleLoadData"};

@@ -3,18 +3,11 @@
 #include "core/text.h"
 
 namespace strobe::cuda::driver {
-namespace {
-
-abi::DevicePointer address(const void* data) {
-  return reinterpret_cast<abi::DevicePointer>(data);
-}
-
-}  // namespace
 
 DeviceMemory::DeviceMemory(const Device& device, std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
   const ContextScope scope(device);
-  abi::DevicePointer pointer = 0;
+  abi::DevicePointer pointer = nullptr;
   const abi::Result result = api().cuMemAlloc.unchecked(&pointer, bytes);
   if (result == abi::Result::out_of_memory) {
     throw OutOfMemory(concat("cuda:", device.index(), " has ", free_memory(device),
@@ -33,11 +26,11 @@ PinnedMemory::PinnedMemory(const Device& device, std::size_t bytes) : bytes_(byt
 }
 
 void copy_async(void* to, const void* from, std::size_t bytes, abi::Stream stream) {
-  if (bytes > 0) api().cuMemcpyAsync(address(to), address(from), bytes, stream);
+  if (bytes > 0) api().cuMemcpyAsync(to, from, bytes, stream);
 }
 
 void fill_async(void* data, unsigned char byte, std::size_t bytes, abi::Stream stream) {
-  if (bytes > 0) api().cuMemsetD8Async(address(data), byte, bytes, stream);
+  if (bytes > 0) api().cuMemsetD8Async(data, byte, bytes, stream);
 }
 
 std::size_t free_memory(const Device& device) {

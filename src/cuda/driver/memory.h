@@ -14,7 +14,7 @@ class DeviceMemory {
   /// Throws OutOfMemory saying how much was asked for and how much there is.
   DeviceMemory(const Device& device, std::size_t bytes);
 
-  void* data() const { return reinterpret_cast<void*>(pointer_.get()); }
+  void* data() const { return pointer_.get(); }
   std::size_t bytes() const { return bytes_; }
 
  private:

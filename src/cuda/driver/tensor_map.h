@@ -26,8 +26,8 @@ struct TiledTensor {
 /// compute capability 9.0) is another question.
 bool can_encode_tensor_maps();
 
-/// What lies outside of the tensor is read as zero. Throws Unsupported if the driver cannot, and
-/// CudaError if the tensor breaks the unit's rules.
+/// What lies outside of the tensor is read as zero. A context of the device must be current. Throws
+/// Unsupported if the driver cannot, and CudaError if the tensor breaks the unit's rules.
 abi::TensorMap encode(const TiledTensor& tensor);
 
 }  // namespace strobe::cuda::driver

@@ -115,6 +115,7 @@ TEST_F(CudaGpu, TensorMapsAreEncodedAndTheirRulesChecked) {
   if (!can_encode_tensor_maps() || device().capability_major() < 9) {
     GTEST_SKIP() << "needs compute capability 9.0";
   }
+  const ContextScope scope(device());
   const DeviceMemory memory(device(), 1 << 20);
   TiledTensor tensor{.data = memory.data(),
                      .rank = 2,

@@ -120,7 +120,8 @@ TEST_F(PadRows, IsLoadedOnceHoweverManyAsk) {
   for (int i = 1; i < 8; ++i) EXPECT_EQ(asked[static_cast<std::size_t>(i)].get(), first);
   const driver::ContextScope scope(device());
   EXPECT_EQ(first->function("pad_rows").local_bytes(), 0);
-  EXPECT_EQ(first->function("pad_rows").registers(), first->resources().at(0).registers);
+  for (const jit::Resources& resources : first->resources())
+    EXPECT_EQ(first->function(resources.entry).registers(), resources.registers);
 }
 
 }  // namespace
