@@ -48,7 +48,9 @@ struct Support {
 using TuningRecord = std::vector<std::pair<std::string, std::string>>;
 
 struct PlanOptions {
-  int threads = 0;  ///< CPU threads; 0 takes STROBE_THREADS or the cores for this process
+  int threads = 0;    ///< CPU threads; 0 takes STROBE_THREADS or the cores for this process
+  int device = 0;     ///< which GPU
+  bool tf32 = false;  ///< fp32 on GPUs may be rounded to TF32 for products: faster, less exact
 };
 
 /// What `plan` decided for one problem; reusable, also from several threads at once as long as
@@ -91,5 +93,8 @@ class STROBE_API Implementation {
   virtual void execute(const Plan& plan, const Tensors& tensors, void* workspace,
                        Stream stream) const = 0;
 };
+
+/// "flash" on the CPU, "cuda:flash" on GPUs: there may be one of a name for each device.
+STROBE_API std::string full_name(const Implementation& implementation);
 
 }  // namespace strobe

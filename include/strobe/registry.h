@@ -16,12 +16,13 @@ class STROBE_API Registry {
   /// The process-wide registry, filled with the built-in implementations.
   static Registry& instance();
 
-  /// Takes ownership. Throws InvalidArgument if the name is taken.
+  /// Takes ownership. Throws InvalidArgument if the name is taken on that device.
   void add(std::unique_ptr<Implementation> implementation);
 
   std::vector<const Implementation*> all() const;
 
-  /// Throws InvalidArgument listing the names there are.
+  /// By "flash", the first of that name, or with the device before it, "cuda:flash". Throws
+  /// InvalidArgument listing the names there are.
   const Implementation& find(std::string_view name) const;
 
   /// The first implementation on that device that supports the problem. Throws Unsupported

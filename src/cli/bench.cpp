@@ -72,7 +72,7 @@ std::string memory_text(const lab::Memory& memory) {
 }
 
 std::string roofline_text(const lab::Benchmark& b, const lab::Peaks& peaks) {
-  const lab::Roofline roof = lab::roofline(b.problem, peaks, b.policy.cache);
+  const lab::Roofline roof = lab::roofline(b, peaks);
   const double rate = b.flops_per_second(b.measurement.ms.median);
   if (roof.flops_per_second() <= 0) return "unknown";
   return fmt::format("{:.1f} % of {:.4g} TFLOP/s, {}-bound at {:.3g} FLOP/byte",

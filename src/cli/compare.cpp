@@ -58,7 +58,7 @@ std::vector<std::string> row_of(const lab::Benchmark& b, const lab::Benchmark* b
   }
   const lab::Statistics& ms = b.measurement.ms;
   const double rate = b.flops_per_second(ms.median);
-  const double roof = lab::roofline(b.problem, peaks, b.policy.cache).flops_per_second();
+  const double roof = lab::roofline(b, peaks).flops_per_second();
   const double uncertainty = 100 * ms.relative_uncertainty();
   return {b.implementation,
           fmt::format("{:.3f}", ms.median),

@@ -10,12 +10,17 @@ const char* version() {
   return STROBE_VERSION;
 }
 
+std::string full_name(const Implementation& implementation) {
+  const bool cpu = implementation.device() == Device::Kind::cpu;
+  return concat(cpu ? "" : "cuda:", implementation.name());
+}
+
 void Registry::add(std::unique_ptr<Implementation> implementation) {
   const std::scoped_lock lock(mutex_);
   for (const auto& known : implementations_) {
-    if (known->name() == implementation->name()) {
+    if (full_name(*known) == full_name(*implementation)) {
       throw InvalidArgument("implementation",
-                            concat("'", known->name(), "' is registered already"));
+                            concat("'", full_name(*known), "' is registered already"));
     }
   }
   implementations_.push_back(std::move(implementation));
@@ -30,10 +35,11 @@ std::vector<const Implementation*> Registry::all() const {
 }
 
 const Implementation& Registry::find(std::string_view name) const {
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (const auto* implementation : all()) {
-    if (implementation->name() == name) return *implementation;
-    names.push_back(implementation->name());
+    if (implementation->name() == name || full_name(*implementation) == name)
+      return *implementation;
+    names.push_back(full_name(*implementation));
   }
   throw InvalidArgument("implementation",
                         concat("'", name, "' is not known; there are ", joined(names, ", ")));

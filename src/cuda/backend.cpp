@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuda/accelerator.h"
 #include "cuda/driver/device.h"
 #include "cuda/driver/driver.h"
 #include "cuda/driver/nvml.h"
@@ -93,6 +94,8 @@ class CudaBackend final : public Backend {
     }
     status.unavailable = why_unavailable(status);
   }
+
+  const Accelerator& accelerator(int index) const override { return accelerator_at(index); }
 
   std::vector<std::string> warnings() const override { return cuda::warnings(); }
 

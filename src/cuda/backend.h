@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/text.h"
+#include "strobe/accelerator.h"
 #include "strobe/cuda.h"
 #include "strobe/machine.h"
 #include "strobe/registry.h"
@@ -13,20 +14,23 @@ namespace strobe::cuda {
 
 class Backend {
  public:
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+
   virtual void register_implementations(Registry& registry) const = 0;
 
   /// Fills in everything but `backend`.
   virtual void describe(CudaStatus& status) const = 0;
 
+  virtual const Accelerator& accelerator(int index) const = 0;
   virtual std::vector<std::string> warnings() const = 0;
   virtual std::vector<KernelConfiguration> configurations(std::string_view architecture) const = 0;
   virtual CompiledKernel compile(const KernelConfiguration& configuration) const = 0;
   virtual std::string cache_folder() const = 0;
   virtual std::vector<CachedKernel> cached() const = 0;
   virtual std::int64_t clear_cache() const = 0;
-
- protected:
-  ~Backend() = default;
 };
 
 /// The version, and the sizes of what passes through: tells other builds apart well enough.

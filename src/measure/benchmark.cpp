@@ -12,15 +12,15 @@
 namespace strobe::lab {
 namespace {
 
-void reject_if_unwritten(const Operands& operands, Pass pass) {
-  const std::string output = operands.unwritten(pass);
+void reject_if_unwritten(Execution& execution) {
+  const std::string output = execution.unwritten();
   if (output.empty()) return;
   throw Rejected(
       fmt::format("had not written {} when it returned, so its time means nothing", output));
 }
 
-void reject_if_written(const Operands& operands, Pass pass) {
-  const std::string output = operands.written(pass);
+void reject_if_written(Execution& execution) {
+  const std::string output = execution.written();
   if (output.empty()) return;
   throw Rejected(fmt::format(
       "still wrote {} after it had returned, so its time means nothing: it must wait for its work",
@@ -90,27 +90,30 @@ void Contender::guarded(const F& body) {
 
 void Contender::run_forward() {
   operands_.poison_outputs(Pass::forward);
-  Execution(implementation_, operands_, Pass::forward, options_).run();
-  reject_if_unwritten(operands_, Pass::forward);
+  const auto forward = Execution::make(implementation_, operands_, Pass::forward, options_);
+  forward->run();
+  forward->fetch();
+  reject_if_unwritten(*forward);
 }
 
 void Contender::start() {
   guarded([this] {
     if (pass_ == Pass::backward) run_forward();
     const ResidentWatch memory;
-    execution_ = std::make_unique<Execution>(implementation_, operands_, pass_, options_);
+    execution_ = Execution::make(implementation_, operands_, pass_, options_);
     result_.tuning = execution_->plan().tuning;
     result_.memory.workspace = static_cast<std::int64_t>(execution_->plan().workspace_bytes);
     execution_->run();
-    result_.memory.resident = memory.growth();
+    if (implementation_.device() == Device::Kind::cpu) result_.memory.resident = memory.growth();
   });
 }
 
 Trial Contender::trial() {
-  return {.prepare = [this] { operands_.poison_outputs(pass_); },
+  return {.prepare = [this] { execution_->poison_outputs(); },
           .run = [this] { execution_->run(); },
-          .check = [this] { reject_if_unwritten(operands_, pass_); },
-          .check_idle = [this] { reject_if_written(operands_, pass_); }};
+          .check = [this] { reject_if_unwritten(*execution_); },
+          .check_idle = [this] { reject_if_written(*execution_); },
+          .stopwatch = &stopwatch_of(implementation_.device())};
 }
 
 /// The outputs hold what the last of the contenders left there: the others compute theirs again
@@ -122,9 +125,10 @@ void Contender::finish(Measurement measurement, const SpotCheck* check, bool alo
     if (check == nullptr) return;
     if (!alone) {
       if (pass_ == Pass::backward) run_forward();
-      operands_.poison_outputs(pass_);
+      execution_->poison_outputs();
       execution_->run();
     }
+    execution_->fetch();
     result_.accuracy = check->judge();
     if (result_.accuracy.verdict != Verdict::fail) return;
     result_.status = Status::failed;

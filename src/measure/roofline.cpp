@@ -20,4 +20,9 @@ Roofline roofline(const Problem& problem, const Peaks& peaks, Cache cache) {
           .intensity = bytes > 0 ? flops(problem) / static_cast<double>(bytes) : 0};
 }
 
+Roofline roofline(const Benchmark& result, const Peaks& peaks) {
+  if (result.device != Device::Kind::cpu) return {};
+  return roofline(result.problem, peaks, result.policy.cache);
+}
+
 }  // namespace strobe::lab

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "measure/benchmark.h"
 #include "measure/peaks.h"
 #include "measure/sampler.h"
 #include "strobe/problem.h"
@@ -20,5 +21,9 @@ struct Roofline {
 /// From warm caches the operands come as fast as a working set of their size is copied, from cold
 /// ones at the rate of the memory.
 Roofline roofline(const Problem& problem, const Peaks& peaks, Cache cache);
+
+/// Of a result that was measured on the machine with these peaks. They are the CPU's; a GPU has
+/// none yet.
+Roofline roofline(const Benchmark& result, const Peaks& peaks);
 
 }  // namespace strobe::lab

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <vector>
 
+#include "strobe/accelerator.h"
 #include "strobe/machine.h"
 
 namespace strobe::lab {
@@ -34,12 +35,30 @@ class CpuStopwatch final : public Stopwatch {
   std::vector<unsigned long long> other_{};
 };
 
+/// For runs that only put work on the device's stream.
+class DeviceStopwatch final : public Stopwatch {
+ public:
+  explicit DeviceStopwatch(Device device) : device_(accelerator(device)) {}
+
+  double time_ms(const std::function<void()>& run) override { return device_.time_ms(run); }
+  void evict_caches() override { device_.evict_caches(); }
+
+ private:
+  const Accelerator& device_;
+};
+
 }  // namespace
 
 Stopwatch::~Stopwatch() = default;
 
 Stopwatch& cpu_stopwatch() {
   static CpuStopwatch stopwatch;
+  return stopwatch;
+}
+
+Stopwatch& stopwatch_of(Device::Kind device) {
+  if (device == Device::Kind::cpu) return cpu_stopwatch();
+  static DeviceStopwatch stopwatch({.kind = device});
   return stopwatch;
 }
 

@@ -2,10 +2,11 @@
 
 #include <functional>
 
+#include "strobe/tensor.h"
+
 namespace strobe::lab {
 
-/// How the work of one device is timed: the seam between the sampler and the devices. A GPU's
-/// brackets the run with events on its stream and waits for the second one.
+/// How the work of one device is timed: the seam between the sampler and the devices.
 class Stopwatch {
  public:
   Stopwatch() = default;
@@ -22,5 +23,8 @@ class Stopwatch {
 
 /// The steady clock, for work that is done when `run` returns.
 Stopwatch& cpu_stopwatch();
+
+/// That of the first device of a kind. Throws Unsupported if there is none.
+Stopwatch& stopwatch_of(Device::Kind device);
 
 }  // namespace strobe::lab

@@ -152,8 +152,8 @@ json record_of(const Benchmark& b, const Peaks& peaks) {
   json record = common_record(b, b.problem, peaks.threads);
   record["memory"] = memory_record(b.memory);
   record["sampling"] = sampling_record(b);
-  const Roofline roof = roofline(b.problem, peaks, b.policy.cache);
-  record["roof"] = roof_record(roof);
+  const Roofline roof = roofline(b, peaks);
+  if (roof.intensity > 0) record["roof"] = roof_record(roof);
   if (!b.timed()) return record;
   const Statistics& ms = b.measurement.ms;
   record["ms"] = times_record(ms);

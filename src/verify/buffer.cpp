@@ -51,7 +51,7 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes), memory_(allocate(bytes, 2 * k
 }
 
 void Buffer::poison() {
-  std::memset(memory_.get(), std::to_integer<int>(kPoison), bytes_ + 2 * kGuardBytes);
+  std::memset(memory_.get(), std::to_integer<int>(kPoison), whole().size());
 }
 
 bool Buffer::guards_intact() const {

@@ -24,13 +24,15 @@ class Buffer {
   std::byte* data() const { return memory_.get() + kGuardBytes; }
   std::size_t size() const { return bytes_; }
   std::span<std::byte> payload() const { return {data(), bytes_}; }
+  /// With the guard zones.
+  std::span<std::byte> whole() const { return {memory_.get(), bytes_ + 2 * kGuardBytes}; }
 
   void poison();
   bool guards_intact() const;
 
- private:
   static constexpr std::size_t kGuardBytes = 256;
 
+ private:
   struct Free {
     void operator()(std::byte* memory) const;
   };

@@ -1,5 +1,9 @@
 #include "verify/execution.h"
 
+#include "strobe/accelerator.h"
+#include "verify/buffer.h"
+#include "verify/mirror.h"
+
 namespace strobe::lab {
 namespace {
 
@@ -8,13 +12,83 @@ Problem with_pass(Problem problem, Pass pass) {
   return problem;
 }
 
+class HostExecution final : public Execution {
+ public:
+  HostExecution(const Implementation& implementation, Operands& operands, Pass pass,
+                const PlanOptions& options)
+      : Execution(implementation, operands, pass, options),
+        operands_(operands),
+        tensors_(operands.tensors(pass)),
+        workspace_(plan_.workspace_bytes) {}
+
+  void run() override {
+    implementation_.run(plan_, tensors_, workspace_.data(), workspace_.size());
+  }
+  void poison_outputs() override { operands_.poison_outputs(pass_); }
+  void fetch() override {}
+  std::string unwritten() override { return operands_.unwritten(pass_); }
+  std::string written() override { return operands_.written(pass_); }
+  bool workspace_intact() const override { return workspace_.guards_intact(); }
+
+ private:
+  Operands& operands_;
+  Tensors tensors_;
+  Buffer workspace_;
+};
+
+class DeviceExecution final : public Execution {
+ public:
+  DeviceExecution(const Implementation& implementation, Operands& operands, Pass pass,
+                  const PlanOptions& options)
+      : Execution(implementation, operands, pass, options),
+        operands_(operands),
+        device_(accelerator({.kind = implementation.device()})),
+        mirror_(device_, operands),
+        tensors_(mirror_.tensors(pass)),
+        workspace_(device_, plan_.workspace_bytes) {}
+
+  void run() override {
+    implementation_.run(plan_, tensors_, workspace_.data(), plan_.workspace_bytes,
+                        device_.stream());
+  }
+  void poison_outputs() override { mirror_.poison_outputs(pass_); }
+  void fetch() override {
+    device_.wait();
+    mirror_.download();
+  }
+  std::string unwritten() override {
+    if (looks_++ > 0) return mirror_.unwritten_row(pass_, looks_);
+    fetch();
+    return operands_.unwritten(pass_);
+  }
+  std::string written() override {
+    fetch();
+    return operands_.written(pass_);
+  }
+  bool workspace_intact() const override { return workspace_.guards_intact(); }
+
+ private:
+  Operands& operands_;
+  const Accelerator& device_;
+  Mirror mirror_;
+  Tensors tensors_;
+  DeviceBuffer workspace_;
+  std::uint32_t looks_ = 0;
+};
+
 }  // namespace
 
 Execution::Execution(const Implementation& implementation, const Operands& operands, Pass pass,
                      const PlanOptions& options)
     : implementation_(implementation),
-      tensors_(operands.tensors(pass)),
-      plan_(implementation.plan(with_pass(operands.problem(), pass), options)),
-      workspace_(plan_.workspace_bytes) {}
+      pass_(pass),
+      plan_(implementation.plan(with_pass(operands.problem(), pass), options)) {}
+
+std::unique_ptr<Execution> Execution::make(const Implementation& implementation, Operands& operands,
+                                           Pass pass, const PlanOptions& options) {
+  if (implementation.device() == Device::Kind::cpu)
+    return std::make_unique<HostExecution>(implementation, operands, pass, options);
+  return std::make_unique<DeviceExecution>(implementation, operands, pass, options);
+}
 
 }  // namespace strobe::lab

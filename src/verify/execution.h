@@ -1,32 +1,54 @@
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "strobe/implementation.h"
-#include "verify/buffer.h"
 #include "verify/operands.h"
 
 namespace strobe::lab {
 
 /// One pass of an implementation over a case's operands: planned, with its workspace, ready to
-/// run any number of times.
+/// run any number of times. Where the implementation runs on a device with memory of its own, the
+/// operands are mirrored there.
 class Execution {
  public:
-  /// Throws Unsupported, or OutOfMemory if the workspace does not fit.
-  Execution(const Implementation& implementation, const Operands& operands, Pass pass,
-            const PlanOptions& options = {});
+  /// Throws Unsupported, or OutOfMemory if the workspace or the mirror does not fit.
+  static std::unique_ptr<Execution> make(const Implementation& implementation, Operands& operands,
+                                         Pass pass, const PlanOptions& options = {});
 
-  /// The implementation's run and nothing else: what is timed.
-  void run() { implementation_.run(plan_, tensors_, workspace_.data(), workspace_.size()); }
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+  virtual ~Execution() = default;
 
-  void poison_workspace() { workspace_.poison(); }
-  bool workspace_intact() const { return workspace_.guards_intact(); }
+  /// The implementation's run and nothing else: what is timed. On a device it is only put on the
+  /// stream.
+  virtual void run() = 0;
+
+  /// Poisons what a run writes, where it writes it.
+  virtual void poison_outputs() = 0;
+
+  /// Waits for the last run and brings what it left to the operands, with everything around it.
+  virtual void fetch() = 0;
+
+  /// An output, with the index, that the last run has not written; "" if none was found. On a
+  /// device all elements are looked at once, then some: bringing them over takes longer than runs.
+  virtual std::string unwritten() = 0;
+
+  /// An output that no longer holds poison everywhere, "" if all do.
+  virtual std::string written() = 0;
+
+  virtual bool workspace_intact() const = 0;
 
   const Plan& plan() const { return plan_; }
 
- private:
+ protected:
+  Execution(const Implementation& implementation, const Operands& operands, Pass pass,
+            const PlanOptions& options);
+
   const Implementation& implementation_;
-  Tensors tensors_;
+  Pass pass_;
   Plan plan_;
-  Buffer workspace_;
 };
 
 }  // namespace strobe::lab

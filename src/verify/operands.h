@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,12 @@ class Operands {
 
   /// The views that a run of this pass is given; backward only if the case's problem is one.
   Tensors tensors(Pass pass) const;
+
+  /// The memory of the inputs, and of what a run of this pass writes.
+  std::span<const Allocation> inputs() const { return inputs_; }
+  std::span<const Allocation> outputs(Pass pass) const {
+    return pass == Pass::forward ? results_ : gradients_;
+  }
 
   /// Poisons what a run of this pass writes.
   void poison_outputs(Pass pass);

@@ -126,8 +126,8 @@ void SpotCheck::ask_gradients() {
 
 void SpotCheck::run_baseline() {
   const Implementation& baseline = Registry::instance().find(kBaselineName);
-  Execution(baseline, operands_, Pass::forward).run();
-  if (pass_ == Pass::backward) Execution(baseline, operands_, Pass::backward).run();
+  Execution::make(baseline, operands_, Pass::forward)->run();
+  if (pass_ == Pass::backward) Execution::make(baseline, operands_, Pass::backward)->run();
 }
 
 std::vector<double> SpotCheck::values(const TensorView& view, const SampledRows& rows) const {

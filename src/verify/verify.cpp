@@ -53,13 +53,14 @@ class Runner {
 
  private:
   void run_pass(Pass pass) {
-    Execution execution(implementation_, operands_, pass, options_);
-    execution.run();
-    if (!execution.workspace_intact()) {
+    const auto execution = Execution::make(implementation_, operands_, pass, options_);
+    execution->run();
+    execution->fetch();
+    if (!execution->workspace_intact()) {
       throw Misbehaviour(fmt::format("writes outside of its workspace of {} bytes ({})",
-                                     execution.plan().workspace_bytes, name_of(pass)));
+                                     execution->plan().workspace_bytes, name_of(pass)));
     }
-    plan_ = execution.plan();
+    plan_ = execution->plan();
   }
 
   const Implementation& implementation_;

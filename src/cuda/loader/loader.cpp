@@ -57,6 +57,14 @@ void register_implementations(Registry& registry) {
 
 }  // namespace cuda
 
+Accelerator::~Accelerator() = default;
+
+const Accelerator& accelerator(Device device) {
+  if (device.kind == Device::Kind::cpu)
+    throw InvalidArgument("device", "is the CPU, which has no memory of its own");
+  return cuda::backend().accelerator(device.index);
+}
+
 CudaStatus cuda_status() {
   CudaStatus status{.backend = cuda::loaded().library};
   if (cuda::loaded().backend == nullptr) {

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "strobe/export.h"
+#include "strobe/implementation.h"
+#include "strobe/tensor.h"
+
+namespace strobe {
+
+/// What a program needs of a device with memory of its own besides implementations: memory, copies,
+/// a stream to put work on, and time. Everything is ordered on that stream.
+class STROBE_API Accelerator {
+ public:
+  Accelerator() = default;
+  Accelerator(const Accelerator&) = delete;
+  Accelerator& operator=(const Accelerator&) = delete;
+  virtual ~Accelerator();
+
+  virtual Device device() const = 0;
+  virtual Stream stream() const = 0;
+
+  /// Aligned to 256 bytes, given back with the last owner. Throws OutOfMemory saying how much there
+  /// is.
+  virtual std::shared_ptr<std::byte> allocate(std::size_t bytes) const = 0;
+
+  virtual void upload(void* to, const void* from, std::size_t bytes) const = 0;
+  virtual void fill(void* data, std::byte value, std::size_t bytes) const = 0;
+  /// Waits until it is there.
+  virtual void download(void* to, const void* from, std::size_t bytes) const = 0;
+
+  /// Waits until everything on the stream is done. Throws Error if some of it failed.
+  virtual void wait() const = 0;
+
+  /// Milliseconds that the device took for what `work` puts on the stream; waits for it.
+  virtual double time_ms(const std::function<void()>& work) const = 0;
+
+  /// Drives what earlier work left out of the device's caches.
+  virtual void evict_caches() const = 0;
+};
+
+/// That of a device other than the CPU; there is one for each. Throws Unsupported with what is
+/// missing.
+STROBE_API const Accelerator& accelerator(Device device);
+
+}  // namespace strobe

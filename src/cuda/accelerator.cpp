@@ -1,0 +1,87 @@
+#include "cuda/accelerator.h"
+
+#include <map>
+#include <mutex>
+
+#include "cuda/driver/memory.h"
+#include "cuda/driver/stream.h"
+#include "cuda/kernels/pause/pause.h"
+
+namespace strobe::cuda {
+namespace {
+
+class CudaAccelerator final : public Accelerator {
+ public:
+  explicit CudaAccelerator(int index)
+      : device_(driver::Device::at(index)), stream_(device_), start_(device_), end_(device_) {}
+
+  Device device() const override { return {Device::Kind::cuda, device_.index()}; }
+  Stream stream() const override { return stream_.get(); }
+
+  std::shared_ptr<std::byte> allocate(std::size_t bytes) const override {
+    auto memory = std::make_shared<driver::DeviceMemory>(device_, bytes);
+    return {memory, static_cast<std::byte*>(memory->data())};
+  }
+
+  void upload(void* to, const void* from, std::size_t bytes) const override {
+    const driver::ContextScope scope(device_);
+    driver::copy_async(to, from, bytes, stream_.get());
+  }
+
+  void fill(void* data, std::byte value, std::size_t bytes) const override {
+    const driver::ContextScope scope(device_);
+    driver::fill_async(data, std::to_integer<unsigned char>(value), bytes, stream_.get());
+  }
+
+  void download(void* to, const void* from, std::size_t bytes) const override {
+    const driver::ContextScope scope(device_);
+    driver::copy_async(to, from, bytes, stream_.get());
+    stream_.synchronize();
+  }
+
+  void wait() const override {
+    const driver::ContextScope scope(device_);
+    stream_.synchronize();
+  }
+
+  /// The stream pauses first: everything is on it before the clock starts, so the host's time does
+  /// not count.
+  double time_ms(const std::function<void()>& work) const override {
+    constexpr long long kPauseNanoseconds = 100'000;
+    const driver::ContextScope scope(device_);
+    std::call_once(pause_made_, [this] { pause_ = std::make_unique<pause::Pause>(device_); });
+    pause_->launch(kPauseNanoseconds, stream_.get());
+    start_.record(stream_.get());
+    work();
+    end_.record(stream_.get());
+    end_.synchronize();
+    return driver::milliseconds_between(start_, end_);
+  }
+
+  void evict_caches() const override {
+    if (!other_) other_ = allocate(2 * static_cast<std::size_t>(device_.l2_bytes()));
+    fill(other_.get(), std::byte{0}, 2 * static_cast<std::size_t>(device_.l2_bytes()));
+  }
+
+ private:
+  const driver::Device& device_;
+  driver::Stream stream_;
+  mutable driver::Event start_;
+  mutable driver::Event end_;
+  mutable std::once_flag pause_made_{};
+  mutable std::unique_ptr<pause::Pause> pause_{};
+  mutable std::shared_ptr<std::byte> other_{};
+};
+
+}  // namespace
+
+const Accelerator& accelerator_at(int index) {
+  static std::mutex mutex;
+  static std::map<int, std::unique_ptr<CudaAccelerator>> made;
+  const std::scoped_lock lock(mutex);
+  auto& accelerator = made[index];
+  if (!accelerator) accelerator = std::make_unique<CudaAccelerator>(index);
+  return *accelerator;
+}
+
+}  // namespace strobe::cuda
