@@ -3,7 +3,7 @@
 // inner dimension: 16 elements of 16 bits or 8 of 32. For the inner dimension of both operands
 // contiguous in shared memory, all arithmetics read the same bytes into the same registers.
 
-#include "device/arithmetic.h"
+#include "device/arithmetic.cuh"
 #include "device/element.cuh"
 #include "device/ptx/mma.cuh"
 #include "device/ptx/shared_memory.cuh"
@@ -116,32 +116,43 @@ struct MultiplyTf32 : MultiplySingle<RoundedTerm> {
   }
 };
 
-/// A number as the sum of two TF32 ones. The second is cut off by the tensor core where it does not
-/// fit, 22 bits below the first; infinity is left to the first alone.
+/// A number as the sum of three TF32 ones, which is exact: 11 bits, 11, and the last two. Infinity
+/// is left to the first alone.
 struct SplitTerm {
   SplitTerm() = default;
   STROBE_DEVICE explicit SplitTerm(float x) {
-    const float rounded = __uint_as_float(ptx::round_to_tf32(x));
-    high = __float_as_uint(rounded);
-    low = __float_as_uint(x == rounded ? 0.0F : x - rounded);
+    const float first = __uint_as_float(ptx::round_to_tf32(x));
+    const float rest = x == first ? 0.0F : x - first;
+    const float second = __uint_as_float(ptx::round_to_tf32(rest));
+    high = __float_as_uint(first);
+    middle = __float_as_uint(second);
+    low = __float_as_uint(rest - second);
   }
 
   Word high;
+  Word middle;
   Word low;
 };
 
 struct MultiplyFp32 : MultiplySingle<SplitTerm> {
-  /// The product of the two low terms is below the rounding of fp32 and left out. Tensor cores cut
-  /// off what does not fit where an fp32 addition rounds, so they only ever add up a step.
+  /// Products of two lower terms are below the rounding of fp32 and left out. Tensor cores cut off
+  /// what does not fit where an fp32 addition rounds, so they only ever add up a step.
   STROBE_DEVICE static void add(float (&sum)[4], const Left& left, const Right& right) {
-    Word high[4], low[4];
+    Word high[4], middle[4], low[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) high[i] = left.terms[i].high, low[i] = left.terms[i].low;
+    for (int i = 0; i < 4; ++i) {
+      high[i] = left.terms[i].high;
+      middle[i] = left.terms[i].middle;
+      low[i] = left.terms[i].low;
+    }
     const Word right_high[2] = {right.terms[0].high, right.terms[1].high};
+    const Word right_middle[2] = {right.terms[0].middle, right.terms[1].middle};
     const Word right_low[2] = {right.terms[0].low, right.terms[1].low};
     float step[4] = {0, 0, 0, 0};
     ptx::mma_tf32(step, low, right_high);
     ptx::mma_tf32(step, high, right_low);
+    ptx::mma_tf32(step, middle, right_high);
+    ptx::mma_tf32(step, high, right_middle);
     ptx::mma_tf32(step, high, right_high);
 #pragma unroll
     for (int i = 0; i < 4; ++i) sum[i] += step[i];

@@ -2,6 +2,7 @@
 
 #include "device/basics.cuh"
 #include "device/ptx/async_copy.cuh"
+#include "device/ptx/shared_memory.cuh"
 
 namespace strobe::cuda {
 
@@ -31,9 +32,10 @@ struct Tile {
     return data + first_row() * stride + first_chunk() * kChunkElements;
   }
 
-  /// Starts to copy the first `valid_rows` rows of `valid_columns` columns; the rest is zeros. Rows
-  /// begin at multiples of 16 bytes, and whole chunks of them are read. `from` as above.
-  template <int threads>
+  /// Starts to copy the first `valid_rows` rows of `valid_columns` columns; the rest is zeros. If
+  /// `aligned`, rows begin at multiples of 16 bytes, and whole chunks of them are read; else
+  /// elements are, and are there at once. `from` as above.
+  template <int threads, bool aligned>
   STROBE_DEVICE static void load_async(Word tile, const Storage* from, Wide stride, int valid_rows,
                                        int valid_columns) {
     constexpr int kRowsAtOnce = threads / kThreadsPerRow;
@@ -46,10 +48,29 @@ struct Tile {
       for (int c = 0; c < kChunks; c += kThreadsPerRow) {
         const int chunk = first_chunk() + c;
         if (kChunks % kThreadsPerRow != 0 && chunk >= kChunks) break;
-        const bool valid = row < valid_rows && chunk * kChunkElements < valid_columns;
-        ptx::copy_chunk_async(to + r * kPitch + c * 16, from + c * kChunkElements, valid);
+        const int columns = row < valid_rows ? valid_columns - chunk * kChunkElements : 0;
+        if constexpr (aligned) {
+          ptx::copy_chunk_async(to + r * kPitch + c * 16, from + c * kChunkElements, columns > 0);
+        } else {
+          copy_elements(to + r * kPitch + c * 16, from + c * kChunkElements, columns);
+        }
       }
       from += kRowsAtOnce * stride;
+    }
+  }
+
+ private:
+  /// A chunk of which `count` elements exist.
+  STROBE_DEVICE static void copy_elements(Word to, const Storage* from, int count) {
+    constexpr int kElementsPerWord = 4 / static_cast<int>(sizeof(Storage));
+#pragma unroll
+    for (int i = 0; i < kChunkElements; i += kElementsPerWord) {
+      Word word = 0;
+#pragma unroll
+      for (int e = 0; e < kElementsPerWord; ++e) {
+        if (i + e < count) word |= ptx::bits_of(from[i + e]) << e * 16;
+      }
+      ptx::store_word(to + i * static_cast<int>(sizeof(Storage)), word);
     }
   }
 };

@@ -14,10 +14,19 @@ struct TypeName {
   bool operator==(const TypeName&) const = default;
 };
 
+/// A value of one of its enumerations.
+struct Enumerator {
+  std::string type{};    ///< "strobe::cuda::Arithmetic"
+  std::string name{};    ///< "bf16"
+  std::string header{};  ///< as above
+
+  bool operator==(const Enumerator&) const = default;
+};
+
 /// One choice of a kernel's configuration, under the name that its source knows it by.
 struct Constant {
   std::string name{};  ///< "kBlockQueries", "Element"
-  std::variant<int, bool, TypeName> value{};
+  std::variant<int, bool, TypeName, Enumerator> value{};
 };
 
 using Constants = std::vector<Constant>;
@@ -38,7 +47,7 @@ struct KernelDescription {
 /// choice, and kThreads and kDynamicSharedBytes.
 std::string config_header(const KernelDescription& kernel);
 
-/// The choices on one line: "kElementBytes 2, kThreads 256".
+/// The choices on one line, of switches those that are on: "kDim 128, kCausal, kThreads 256".
 std::string configuration_text(const KernelDescription& kernel);
 
 }  // namespace strobe::cuda::jit

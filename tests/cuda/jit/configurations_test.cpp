@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/text.h"
 #include "cuda/jit/build.h"
@@ -29,13 +28,7 @@ std::vector<Case> all_cases() {
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
-  const KernelDescription& kernel = info.param.kernel;
-  std::string name =
-      concat(info.param.architecture.text(), "_", kernel.name, "_", configuration_text(kernel));
-  std::erase(name, ' ');
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
+  return concat(info.param.architecture.text(), "_", info.param.kernel.name, "_", info.index);
 }
 
 class KernelConfigurations : public testing::TestWithParam<Case> {};
@@ -46,6 +39,7 @@ TEST_P(KernelConfigurations, CompileWithinTheirPlan) {
   if (!nvrtc().knows(architecture.number())) {
     GTEST_SKIP() << "NVRTC " << nvrtc().version() << " does not know " << architecture.text();
   }
+  SCOPED_TRACE(configuration_text(kernel));
   const Built built = build(kernel, architecture);
   for (const std::string& entry : kernel.entries) {
     const auto& all = built.binary.resources;

@@ -32,7 +32,7 @@ TEST(KernelDescription, BecomesNamedConstants) {
 
 TEST(KernelDescription, IsPrintedOnOneLine) {
   EXPECT_EQ(configuration_text(kKernel),
-            "kBlockQueries 128, kCausal true, Element device::bf16, Sum float, kThreads 256, "
+            "kBlockQueries 128, kCausal, Element device::bf16, Sum float, kThreads 256, "
             "kDynamicSharedBytes 65536");
 }
 

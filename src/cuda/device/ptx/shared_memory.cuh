@@ -24,6 +24,13 @@ STROBE_DEVICE void load_matrices_transposed(Word (&to)[4], Word address) {
                : "r"(address));
 }
 
+STROBE_DEVICE Word bits_of(unsigned short x) {
+  return x;
+}
+STROBE_DEVICE Word bits_of(float x) {
+  return __float_as_uint(x);
+}
+
 STROBE_DEVICE Word load_word(Word address) {
   Word value;
   asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address));

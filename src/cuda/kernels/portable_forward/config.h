@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <span>
-#include <string>
 
-#include "device/arithmetic.h"
+#include "cuda/jit/kernel_description.h"
+#include "device/arithmetic.cuh"
 
 namespace strobe::cuda {
 
@@ -24,6 +24,7 @@ struct PortableForwardFeatures {
   bool bias = false;
   bool sinks = false;
   bool dropout = false;
+  bool aligned = true;  ///< rows of q, k and v begin at multiples of 16 bytes
 };
 
 /// How it is cut.
@@ -151,7 +152,7 @@ inline constexpr std::array kTf32Narrow = {
     Candidate{512, {.block_queries = 16, .block_keys = 16, .warps = 1}},
 };
 
-// Exact products are three of TF32, so shared memory does not bound them, but registers do.
+// Exact products are five of TF32, so shared memory does not bound them, but registers do.
 inline constexpr std::array kExactWide = {
     Candidate{64,
               {.block_queries = 64,
@@ -252,45 +253,43 @@ inline int heads_per_section(const PortableForwardFeatures& features, long long 
   return static_cast<int>(std::max(1LL, std::min({heads, all_heads, 1LL << 20})));
 }
 
-/// The text of config.cuh.
-inline std::string header_text(const PortableForwardConfig& config) {
+/// Its choices as kernel.cu knows them.
+inline jit::KernelDescription description(const PortableForwardConfig& config) {
   const auto& [features, shape] = config;
-  std::string text =
-      "#pragma once\n#include \"device/arithmetic.h\"\nnamespace config {\n"
-      "using strobe::cuda::Arithmetic;\n";
-  const auto constant = [&](const char* type, const char* name, const std::string& value) {
-    text += std::string("constexpr ") + type + " k" + name + " = " + value + ";\n";
-  };
-  const auto number = [&](const char* name, int value) {
-    constant("int", name, std::to_string(value));
-  };
-  const auto flag = [&](const char* name, bool value) {
-    constant("bool", name, value ? "true" : "false");
-  };
   constexpr std::array kNames = {"bf16", "fp16", "tf32", "fp32"};  // in the order of Arithmetic
-  constant("Arithmetic", "Arithmetic",
-           std::string("Arithmetic::") + kNames[static_cast<std::size_t>(features.arithmetic)]);
-  number("Dim", features.dim);
-  number("ValueDim", features.value_dim);
-  flag("WindowLeft", features.window_left);
-  flag("WindowRight", features.window_right);
-  flag("VariableLength", features.variable_length);
-  flag("PositiveScale", features.positive_scale);
-  flag("Softcap", features.softcap);
-  flag("Alibi", features.alibi);
-  flag("Bias", features.bias);
-  flag("Sinks", features.sinks);
-  flag("Dropout", features.dropout);
-  number("BlockQueries", shape.block_queries);
-  number("BlockKeys", shape.block_keys);
-  number("Warps", shape.warps);
-  number("TileSlots", shape.tile_slots);
-  number("ValueParts", shape.value_parts);
-  number("BlocksPerMultiprocessor", shape.blocks_per_multiprocessor);
-  flag("QueriesInRegisters", shape.queries_in_registers);
-  number("StepsUnrolled", shape.steps_unrolled);
-  flag("LastQueriesFirst", last_queries_first(features));
-  return text + "}  // namespace config\n";
+  constexpr int kRegisters = 65536;                                // of a multiprocessor
+  const int share = kRegisters / (config.threads() * shape.blocks_per_multiprocessor);
+  return {.name = "portable_forward",
+          .source = "kernels/portable_forward/kernel.cu",
+          .entries = {"portable_forward"},
+          .constants = {{"kArithmetic",
+                         jit::Enumerator{"strobe::cuda::Arithmetic",
+                                         kNames[static_cast<std::size_t>(features.arithmetic)],
+                                         "device/arithmetic.cuh"}},
+                        {"kDim", features.dim},
+                        {"kValueDim", features.value_dim},
+                        {"kWindowLeft", features.window_left},
+                        {"kWindowRight", features.window_right},
+                        {"kVariableLength", features.variable_length},
+                        {"kPositiveScale", features.positive_scale},
+                        {"kSoftcap", features.softcap},
+                        {"kAlibi", features.alibi},
+                        {"kBias", features.bias},
+                        {"kSinks", features.sinks},
+                        {"kDropout", features.dropout},
+                        {"kAligned", features.aligned},
+                        {"kLastQueriesFirst", last_queries_first(features)},
+                        {"kBlockQueries", shape.block_queries},
+                        {"kBlockKeys", shape.block_keys},
+                        {"kWarps", shape.warps},
+                        {"kTileSlots", shape.tile_slots},
+                        {"kValueParts", shape.value_parts},
+                        {"kBlocksPerMultiprocessor", shape.blocks_per_multiprocessor},
+                        {"kQueriesInRegisters", shape.queries_in_registers},
+                        {"kStepsUnrolled", shape.steps_unrolled}},
+          .threads = config.threads(),
+          .dynamic_shared_bytes = shared_bytes(config),
+          .max_registers = std::min(share / 8 * 8, 255)};
 }
 
 }  // namespace strobe::cuda

@@ -16,7 +16,7 @@
 #include "device/softmax.cuh"
 #include "device/tile.cuh"
 #include "device/tile_ring.cuh"
-#include "kernels/portable_forward/params.h"
+#include "kernels/portable_forward/params.cuh"
 
 namespace strobe::cuda {
 namespace {
@@ -27,7 +27,7 @@ using Storage = Element::Storage;
 using Params = PortableForwardParams;
 
 constexpr bool kExact = config::kArithmetic == Arithmetic::fp32;
-constexpr int kThreads = config::kWarps * 32;
+using config::kThreads;
 constexpr int kWarpRows = config::kBlockQueries / config::kWarps;
 constexpr int kRowTiles = kWarpRows / 16;
 constexpr int kStep = Multiply::kStep;
@@ -145,11 +145,11 @@ class Loader {
     if (block < end_) {
       const int first = block * config::kBlockKeys;
       if constexpr (tile % 2 == 0) {
-        KeyTile::load_async<kThreads>(ring.filling(), k_ + first * k_stride_, k_stride_,
-                                      keys_ - first, config::kDim);
+        KeyTile::load_async<kThreads, config::kAligned>(ring.filling(), k_ + first * k_stride_,
+                                                        k_stride_, keys_ - first, config::kDim);
       } else {
-        ValueTile::load_async<kThreads>(ring.filling(), v_ + first * v_stride_, v_stride_,
-                                        keys_ - first, value_columns_);
+        ValueTile::load_async<kThreads, config::kAligned>(ring.filling(), v_ + first * v_stride_,
+                                                          v_stride_, keys_ - first, value_columns_);
       }
     }
     ring.filled();
@@ -399,9 +399,9 @@ STROBE_DEVICE bool compute(Output& output, Softmax& softmax, Word query_tile,
 
   Ring ring(query_tile + larger(QueryTile::kBytes, OutputTile::kBytes));
   const Wide stride = params.q_strides.row;
-  QueryTile::load_async<kThreads>(query_tile,
-                                  QueryTile::thread_source(head.q + first_query * stride, stride),
-                                  stride, rows, config::kDim);
+  QueryTile::load_async<kThreads, config::kAligned>(
+      query_tile, QueryTile::thread_source(head.q + first_query * stride, stride), stride, rows,
+      config::kDim);
   const Loader loader(params, head, blocks.end);
   loader.start(ring, blocks.begin);
   Queries queries(query_tile);

@@ -7,7 +7,7 @@ enum class Arithmetic {
   bf16,
   fp16,
   tf32,  ///< fp32 operands, rounded to TF32 for the products
-  fp32,  ///< fp32 operands, products as good as those of fp32: three TF32 products for each
+  fp32,  ///< fp32 operands, products as good as those of fp32: five TF32 products for each
 };
 
 }  // namespace strobe::cuda

@@ -1,0 +1,250 @@
+#include "cuda/kernels/portable_forward/portable_forward.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/text.h"
+#include "cuda/driver/launch.h"
+#include "strobe/dropout.h"
+
+namespace strobe::cuda::portable_forward {
+namespace {
+
+constexpr std::int64_t kChunkBytes = 16;
+
+PortableForwardFeatures features_of(const Problem& problem, bool tf32) {
+  const auto arithmetic = [&] {
+    if (problem.dtype == DType::bf16) return Arithmetic::bf16;
+    if (problem.dtype == DType::fp16) return Arithmetic::fp16;
+    return tf32 ? Arithmetic::tf32 : Arithmetic::fp32;
+  };
+  const Window window = problem.effective_window();
+  return {.arithmetic = arithmetic(),
+          .dim = static_cast<int>(problem.dim),
+          .value_dim = static_cast<int>(problem.value_dim()),
+          .window_left = window.left >= 0,
+          .window_right = window.right >= 0,
+          .variable_length = problem.varlen(),
+          .positive_scale = problem.softmax_scale() > 0,
+          .softcap = problem.softcap > 0,
+          .alibi = problem.alibi,
+          .bias = problem.bias.has_value(),
+          .sinks = problem.sinks,
+          .dropout = problem.dropout > 0};
+}
+
+/// Strides of [sequence, row, head, ...], or of packed sequences [row, head, ...].
+RowStrides row_strides(const TensorView& view, bool packed) {
+  if (packed) return {0, view.strides[0], view.strides[1]};
+  return {view.strides[0], view.strides[1], view.strides[2]};
+}
+
+RowStrides lse_strides(const TensorView& view, bool packed) {
+  if (packed) return {0, view.strides[1], view.strides[0]};
+  return {view.strides[0], view.strides[2], view.strides[1]};
+}
+
+RowStrides bias_strides(const TensorView& view) {
+  const auto stride = [&](std::size_t axis) {
+    return view.shape[axis] == 1 ? 0 : view.strides[axis];
+  };
+  return {stride(0), stride(2), stride(1)};
+}
+
+/// Whether every row begins at a multiple of 16 bytes.
+bool rows_aligned(const TensorView& view) {
+  const auto element = static_cast<std::int64_t>(size_of(view.dtype));
+  if (reinterpret_cast<std::uintptr_t>(view.data) % kChunkBytes != 0) return false;
+  for (int axis = 0; axis + 1 < view.rank; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    if (view.shape[i] > 1 && view.strides[i] * element % kChunkBytes != 0) return false;
+  }
+  return true;
+}
+
+std::int64_t blocks_of(const Problem& problem, const PortableForwardShape& shape) {
+  const std::int64_t query_blocks =
+      (problem.seqlen_q + shape.block_queries - 1) / shape.block_queries;
+  return problem.batch * problem.heads * query_blocks * shape.value_parts;
+}
+
+}  // namespace
+
+std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture) {
+  std::vector<PortableForwardFeatures> wanted;
+  for (const int dim : {64, 128, 256}) {
+    for (const bool causal : {false, true}) {
+      wanted.push_back({.dim = dim, .value_dim = dim, .window_right = causal});
+    }
+  }
+  const auto add = [&](PortableForwardFeatures features) { wanted.push_back(features); };
+  add({.arithmetic = Arithmetic::fp16, .window_right = true});
+  add({.arithmetic = Arithmetic::tf32});
+  add({.arithmetic = Arithmetic::tf32, .dim = 512, .value_dim = 512});
+  add({.arithmetic = Arithmetic::fp32, .dim = 64, .value_dim = 64});
+  add({.arithmetic = Arithmetic::fp32, .window_right = true});
+  add({.arithmetic = Arithmetic::fp32, .dim = 512, .value_dim = 512});
+  add({.dim = 40, .value_dim = 40, .window_left = true, .window_right = true});
+  add({.dim = 129, .value_dim = 129});
+  add({.dim = 192, .value_dim = 128, .window_right = true});
+  add({.dim = 512, .value_dim = 512});
+  add({.window_right = true, .variable_length = true});
+  add({.softcap = true, .sinks = true});
+  add({.positive_scale = false, .alibi = true});
+  add({.bias = true, .dropout = true});
+  add({.aligned = false});
+  std::vector<jit::KernelDescription> all;
+  for (const auto& features : wanted)
+    all.push_back(description(choose_portable_forward(features, architecture.number())));
+  return all;
+}
+
+std::vector<std::string> missing(const Problem& problem) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  std::vector<std::string> list;
+  if (problem.dtype != DType::bf16 && problem.dtype != DType::fp16 && problem.dtype != DType::fp32)
+    list.push_back(concat("dtype ", name_of(problem.dtype)));
+  if (problem.seqlen_q > kMost || problem.keys() > kMost)
+    list.emplace_back("sequences of more than 2^31 - 1 rows");
+  // The smallest block of queries that there is, and two parts of the value.
+  if (blocks_of(problem, {.block_queries = 16, .value_parts = 4}) > kMost)
+    list.emplace_back("so many queries and heads in one call");
+  return list;
+}
+
+Forward::Forward(const driver::Device& device, const Problem& problem, bool tf32)
+    : device_(device),
+      problem_(problem),
+      config_(choose_portable_forward(features_of(problem, tf32),
+                                      jit::Architecture::of(device).number())) {
+  const std::int64_t rows_q =
+      problem.varlen() ? problem.total_q() : problem.batch * problem.seqlen_q;
+  const std::int64_t rows_k = problem.varlen() ? problem.total_k() : problem.batch * problem.keys();
+  q_ = plan_padding(rows_q, problem.heads, problem.dim);
+  k_ = plan_padding(rows_k, problem.kv_heads(), problem.dim);
+  v_ = plan_padding(rows_k, problem.kv_heads(), problem.value_dim());
+  if (workspace_bytes_ > 0) padder_ = std::make_unique<pad_rows::RowPadder>(device);
+  auto kernel = jit::load(device, description(config_));
+  aligned_ = {kernel, kernel->function("portable_forward")};
+}
+
+Forward::Padding Forward::plan_padding(std::int64_t rows, std::int64_t heads, std::int64_t dim) {
+  constexpr std::size_t kAlignment = 256;
+  const auto element = static_cast<std::int64_t>(size_of(problem_.dtype));
+  if (dim * element % kChunkBytes == 0) return {};
+  const std::int64_t chunk = kChunkBytes / element;
+  const Padding padding{.dim = (dim + chunk - 1) / chunk * chunk, .offset = workspace_bytes_};
+  const auto bytes = static_cast<std::size_t>(rows * heads * padding.dim * element);
+  workspace_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return padding;
+}
+
+TuningRecord Forward::tuning() const {
+  const PortableForwardShape& shape = config_.shape;
+  const jit::Resources& resources = aligned_.kernel->resources().front();
+  TuningRecord record = {
+      {"kernel", "portable_forward"},
+      {"tile", concat(shape.block_queries, "x", shape.block_keys)},
+      {"warps", concat(shape.warps)},
+      {"slots", concat(shape.tile_slots)},
+      {"registers", concat(resources.registers)},
+      {"shared", concat(shared_bytes(config_))},
+  };
+  if (shape.value_parts > 1) record.emplace_back("value parts", concat(shape.value_parts));
+  if (problem_.dtype == DType::fp32)
+    record.emplace_back("fp32", config_.features.arithmetic == Arithmetic::tf32 ? "tf32" : "exact");
+  if (padder_) record.emplace_back("padded", concat(q_.dim > 0 ? q_.dim : v_.dim));
+  return record;
+}
+
+TensorView Forward::padded(const TensorView& view, const Padding& padding, void* workspace,
+                           abi::Stream stream) const {
+  if (padding.dim == 0) return view;
+  TensorView copy = view;
+  copy.data = static_cast<std::byte*>(workspace) + padding.offset;
+  std::int64_t extent = padding.dim;
+  for (int axis = view.rank - 2; axis >= 0; --axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    copy.strides[i] = extent;
+    extent *= view.shape[i];
+  }
+  padder_->pad(view, copy.data, padding.dim, stream);
+  return copy;
+}
+
+const Forward::Loaded& Forward::kernel_for(bool aligned) const {
+  if (aligned) return aligned_;
+  std::call_once(unaligned_once_, [this] {
+    PortableForwardConfig config = config_;
+    config.features.aligned = false;
+    auto kernel = jit::load(device_, description(config));
+    unaligned_ = {kernel, kernel->function("portable_forward")};
+  });
+  return unaligned_;
+}
+
+PortableForwardParams Forward::params(const Tensors& tensors) const {
+  constexpr std::int64_t kWidest = std::int64_t{1} << 32;
+  constexpr std::int64_t kCacheShare = std::int64_t{32} << 20;
+  const bool packed = problem_.varlen();
+  const Window window = problem_.effective_window();
+  const auto floats = [](const TensorView& view) { return static_cast<const float*>(view.data); };
+  const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
+  PortableForwardParams params{};
+  params.q = tensors.q.data;
+  params.k = tensors.k.data;
+  params.v = tensors.v.data;
+  params.out = tensors.out.data;
+  params.lse = static_cast<float*>(tensors.lse.data);
+  params.bias = tensors.bias.data;
+  params.sinks = floats(tensors.sinks);
+  params.alibi_slopes = floats(tensors.alibi_slopes);
+  params.cu_seqlens_q = ints(tensors.cu_seqlens_q);
+  params.cu_seqlens_k = ints(tensors.cu_seqlens_k);
+  params.q_strides = row_strides(tensors.q, packed);
+  params.k_strides = row_strides(tensors.k, packed);
+  params.v_strides = row_strides(tensors.v, packed);
+  params.out_strides = row_strides(tensors.out, packed);
+  if (tensors.lse.given()) params.lse_strides = lse_strides(tensors.lse, packed);
+  if (tensors.bias.given()) params.bias_strides = bias_strides(tensors.bias);
+  if (tensors.alibi_slopes.rank == 2)
+    params.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
+  params.window_left = std::clamp<std::int64_t>(window.left, 0, kWidest);
+  params.window_right = std::clamp<std::int64_t>(window.right, 0, kWidest);
+  params.sequences = static_cast<int>(problem_.batch);
+  params.heads = static_cast<int>(problem_.heads);
+  params.heads_per_key_head = static_cast<int>(problem_.group());
+  params.seqlen_q = static_cast<int>(problem_.seqlen_q);
+  params.seqlen_k = static_cast<int>(problem_.keys());
+  params.query_blocks = static_cast<int>((problem_.seqlen_q + config_.shape.block_queries - 1) /
+                                         config_.shape.block_queries);
+  params.heads_per_section =
+      heads_per_section(config_.features, problem_.keys(), params.heads_per_key_head,
+                        problem_.batch * problem_.heads, kCacheShare);
+  params.out_aligned = rows_aligned(tensors.out) ? 1 : 0;
+  params.scale = static_cast<float>(problem_.softmax_scale());
+  params.softcap = static_cast<float>(problem_.softcap);
+  params.dropout_scale = static_cast<float>(1 / (1 - problem_.dropout));
+  params.dropout_threshold = dropout_threshold(problem_.dropout);
+  params.dropout_seed[0] = static_cast<unsigned>(problem_.dropout_seed);
+  params.dropout_seed[1] = static_cast<unsigned>(problem_.dropout_seed >> 32);
+  return params;
+}
+
+void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
+  const std::int64_t blocks = blocks_of(problem_, config_.shape);
+  if (blocks == 0) return;
+  Tensors operands = tensors;
+  operands.q = padded(tensors.q, q_, workspace, stream);
+  operands.k = padded(tensors.k, k_, workspace, stream);
+  operands.v = padded(tensors.v, v_, workspace, stream);
+  const bool aligned =
+      rows_aligned(operands.q) && rows_aligned(operands.k) && rows_aligned(operands.v);
+  driver::launch(kernel_for(aligned).function,
+                 {.grid = {.x = static_cast<unsigned>(blocks)},
+                  .block = {.x = static_cast<unsigned>(config_.threads())},
+                  .dynamic_shared_bytes = shared_bytes(config_)},
+                 stream, params(operands));
+}
+
+}  // namespace strobe::cuda::portable_forward

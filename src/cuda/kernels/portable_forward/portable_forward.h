@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cuda/jit/architecture.h"
+#include "cuda/jit/loaded_kernel.h"
+#include "cuda/kernels/pad_rows/pad_rows.h"
+#include "cuda/kernels/portable_forward/config.h"
+#include "cuda/kernels/portable_forward/params.cuh"
+#include "strobe/implementation.h"
+
+// Flash attention, forward, on every GPU since sm_80.
+namespace strobe::cuda::portable_forward {
+
+/// Some for every head dim that is common, and each feature.
+std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture);
+
+/// What keeps the kernel from the problem on any GPU.
+std::vector<std::string> missing(const Problem& problem);
+
+/// The kernel planned for one problem on one device.
+class Forward {
+ public:
+  /// Compiles it, if nobody has before. `tf32` is for fp32.
+  Forward(const driver::Device& device, const Problem& problem, bool tf32);
+
+  TuningRecord tuning() const;
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+  /// Ordered on the stream, whose context must be current.
+  void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;
+
+ private:
+  /// An operand whose rows are not whole chunks of 16 bytes is copied, with zeros behind them.
+  struct Padding {
+    std::int64_t dim = 0;    ///< 0: it is taken as it lies
+    std::size_t offset = 0;  ///< of the copy in the workspace
+  };
+
+  struct Loaded {
+    std::shared_ptr<const jit::LoadedKernel> kernel{};
+    driver::Function function{};
+  };
+
+  Padding plan_padding(std::int64_t rows, std::int64_t heads, std::int64_t dim);
+  TensorView padded(const TensorView& view, const Padding& padding, void* workspace,
+                    abi::Stream stream) const;
+  const Loaded& kernel_for(bool aligned) const;
+  PortableForwardParams params(const Tensors& tensors) const;
+
+  const driver::Device& device_;
+  Problem problem_;
+  PortableForwardConfig config_;
+  Padding q_{}, k_{}, v_{};
+  std::unique_ptr<pad_rows::RowPadder> padder_{};
+  std::size_t workspace_bytes_ = 0;
+  Loaded aligned_{};
+  mutable std::once_flag unaligned_once_{};
+  mutable Loaded unaligned_{};  ///< for operands that lie anywhere; made when the first comes
+};
+
+}  // namespace strobe::cuda::portable_forward
