@@ -85,7 +85,8 @@ TEST(Warmup, ErrorsSayWhatIsAllowed) {
 TEST_F(Kernels, AreCompiledAheadListedAndCleared) {
   const Outcome outcome = shell(
       "export STROBE_CACHE_DIR=$PWD/cache; strobe warmup --arch sm_80,sm_90a --kernel pad_rows "
-      "--json first && strobe warmup --arch sm_80 --json second && strobe cache list --json third "
+      "--json first && strobe warmup --arch sm_80 --kernel pad_rows --json second && strobe cache "
+      "list --json third "
       "&& strobe cache clear && strobe cache list --json fourth && cat first; echo; cat second; "
       "echo; cat third; test ! -e fourth");
   EXPECT_EQ(outcome.status, 0) << outcome.err;

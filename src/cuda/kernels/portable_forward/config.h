@@ -189,10 +189,10 @@ constexpr bool last_queries_first(const PortableForwardFeatures& features) {
   return features.window_right && !features.window_left;
 }
 
-/// Whether more is done to a score than the plain scale and the usual masks.
+/// Whether more is done to a score than the plain scale and the usual masks, or to load it.
 constexpr bool needs_registers(const PortableForwardFeatures& features) {
   return features.softcap || features.alibi || features.bias || features.dropout ||
-         !features.positive_scale || features.window_left;
+         !features.positive_scale || features.window_left || !features.aligned;
 }
 
 /// The first candidate that fits, with as many tile slots as there is room for.

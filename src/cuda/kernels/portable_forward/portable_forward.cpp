@@ -113,10 +113,7 @@ std::vector<std::string> missing(const Problem& problem) {
 }
 
 Forward::Forward(const driver::Device& device, const Problem& problem, bool tf32)
-    : device_(device),
-      problem_(problem),
-      config_(choose_portable_forward(features_of(problem, tf32),
-                                      jit::Architecture::of(device).number())) {
+    : device_(device), problem_(problem), features_(features_of(problem, tf32)) {
   const std::int64_t rows_q =
       problem.varlen() ? problem.total_q() : problem.batch * problem.seqlen_q;
   const std::int64_t rows_k = problem.varlen() ? problem.total_k() : problem.batch * problem.keys();
@@ -124,8 +121,22 @@ Forward::Forward(const driver::Device& device, const Problem& problem, bool tf32
   k_ = plan_padding(rows_k, problem.kv_heads(), problem.dim);
   v_ = plan_padding(rows_k, problem.kv_heads(), problem.value_dim());
   if (workspace_bytes_ > 0) padder_ = std::make_unique<pad_rows::RowPadder>(device);
-  auto kernel = jit::load(device, description(config_));
-  aligned_ = {kernel, kernel->function("portable_forward")};
+  aligned_ = load(true);
+}
+
+Forward::Variant Forward::load(bool aligned) const {
+  PortableForwardFeatures features = features_;
+  features.aligned = aligned;
+  const PortableForwardConfig config =
+      choose_portable_forward(features, jit::Architecture::of(device_).number());
+  auto kernel = jit::load(device_, description(config));
+  return {config, kernel, kernel->function("portable_forward")};
+}
+
+const Forward::Variant& Forward::variant_for(bool aligned) const {
+  if (aligned) return aligned_;
+  std::call_once(unaligned_once_, [this] { unaligned_ = load(false); });
+  return unaligned_;
 }
 
 Forward::Padding Forward::plan_padding(std::int64_t rows, std::int64_t heads, std::int64_t dim) {
@@ -140,7 +151,7 @@ Forward::Padding Forward::plan_padding(std::int64_t rows, std::int64_t heads, st
 }
 
 TuningRecord Forward::tuning() const {
-  const PortableForwardShape& shape = config_.shape;
+  const PortableForwardShape& shape = aligned_.config.shape;
   const jit::Resources& resources = aligned_.kernel->resources().front();
   TuningRecord record = {
       {"kernel", "portable_forward"},
@@ -148,11 +159,11 @@ TuningRecord Forward::tuning() const {
       {"warps", concat(shape.warps)},
       {"slots", concat(shape.tile_slots)},
       {"registers", concat(resources.registers)},
-      {"shared", concat(shared_bytes(config_))},
+      {"shared", concat(shared_bytes(aligned_.config))},
   };
   if (shape.value_parts > 1) record.emplace_back("value parts", concat(shape.value_parts));
   if (problem_.dtype == DType::fp32)
-    record.emplace_back("fp32", config_.features.arithmetic == Arithmetic::tf32 ? "tf32" : "exact");
+    record.emplace_back("fp32", features_.arithmetic == Arithmetic::tf32 ? "tf32" : "exact");
   if (padder_) record.emplace_back("padded", concat(q_.dim > 0 ? q_.dim : v_.dim));
   return record;
 }
@@ -172,18 +183,8 @@ TensorView Forward::padded(const TensorView& view, const Padding& padding, void*
   return copy;
 }
 
-const Forward::Loaded& Forward::kernel_for(bool aligned) const {
-  if (aligned) return aligned_;
-  std::call_once(unaligned_once_, [this] {
-    PortableForwardConfig config = config_;
-    config.features.aligned = false;
-    auto kernel = jit::load(device_, description(config));
-    unaligned_ = {kernel, kernel->function("portable_forward")};
-  });
-  return unaligned_;
-}
-
-PortableForwardParams Forward::params(const Tensors& tensors) const {
+PortableForwardParams Forward::params(const Tensors& tensors,
+                                      const PortableForwardConfig& config) const {
   constexpr std::int64_t kWidest = std::int64_t{1} << 32;
   constexpr std::int64_t kCacheShare = std::int64_t{32} << 20;
   const bool packed = problem_.varlen();
@@ -216,10 +217,10 @@ PortableForwardParams Forward::params(const Tensors& tensors) const {
   params.heads_per_key_head = static_cast<int>(problem_.group());
   params.seqlen_q = static_cast<int>(problem_.seqlen_q);
   params.seqlen_k = static_cast<int>(problem_.keys());
-  params.query_blocks = static_cast<int>((problem_.seqlen_q + config_.shape.block_queries - 1) /
-                                         config_.shape.block_queries);
+  params.query_blocks = static_cast<int>((problem_.seqlen_q + config.shape.block_queries - 1) /
+                                         config.shape.block_queries);
   params.heads_per_section =
-      heads_per_section(config_.features, problem_.keys(), params.heads_per_key_head,
+      heads_per_section(config.features, problem_.keys(), params.heads_per_key_head,
                         problem_.batch * problem_.heads, kCacheShare);
   params.out_aligned = rows_aligned(tensors.out) ? 1 : 0;
   params.scale = static_cast<float>(problem_.softmax_scale());
@@ -232,19 +233,19 @@ PortableForwardParams Forward::params(const Tensors& tensors) const {
 }
 
 void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
-  const std::int64_t blocks = blocks_of(problem_, config_.shape);
-  if (blocks == 0) return;
   Tensors operands = tensors;
   operands.q = padded(tensors.q, q_, workspace, stream);
   operands.k = padded(tensors.k, k_, workspace, stream);
   operands.v = padded(tensors.v, v_, workspace, stream);
-  const bool aligned =
-      rows_aligned(operands.q) && rows_aligned(operands.k) && rows_aligned(operands.v);
-  driver::launch(kernel_for(aligned).function,
+  const Variant& variant =
+      variant_for(rows_aligned(operands.q) && rows_aligned(operands.k) && rows_aligned(operands.v));
+  const std::int64_t blocks = blocks_of(problem_, variant.config.shape);
+  if (blocks == 0) return;
+  driver::launch(variant.function,
                  {.grid = {.x = static_cast<unsigned>(blocks)},
-                  .block = {.x = static_cast<unsigned>(config_.threads())},
-                  .dynamic_shared_bytes = shared_bytes(config_)},
-                 stream, params(operands));
+                  .block = {.x = static_cast<unsigned>(variant.config.threads())},
+                  .dynamic_shared_bytes = shared_bytes(variant.config)},
+                 stream, params(operands, variant.config));
 }
 
 }  // namespace strobe::cuda::portable_forward

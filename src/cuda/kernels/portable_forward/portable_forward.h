@@ -40,7 +40,9 @@ class Forward {
     std::size_t offset = 0;  ///< of the copy in the workspace
   };
 
-  struct Loaded {
+  /// The kernel as it is compiled for operands that lie aligned, or anywhere.
+  struct Variant {
+    PortableForwardConfig config{};
     std::shared_ptr<const jit::LoadedKernel> kernel{};
     driver::Function function{};
   };
@@ -48,18 +50,19 @@ class Forward {
   Padding plan_padding(std::int64_t rows, std::int64_t heads, std::int64_t dim);
   TensorView padded(const TensorView& view, const Padding& padding, void* workspace,
                     abi::Stream stream) const;
-  const Loaded& kernel_for(bool aligned) const;
-  PortableForwardParams params(const Tensors& tensors) const;
+  Variant load(bool aligned) const;
+  const Variant& variant_for(bool aligned) const;
+  PortableForwardParams params(const Tensors& tensors, const PortableForwardConfig& config) const;
 
   const driver::Device& device_;
   Problem problem_;
-  PortableForwardConfig config_;
+  PortableForwardFeatures features_;
   Padding q_{}, k_{}, v_{};
   std::unique_ptr<pad_rows::RowPadder> padder_{};
   std::size_t workspace_bytes_ = 0;
-  Loaded aligned_{};
+  Variant aligned_{};
   mutable std::once_flag unaligned_once_{};
-  mutable Loaded unaligned_{};  ///< for operands that lie anywhere; made when the first comes
+  mutable Variant unaligned_{};  ///< made when the first such operands come
 };
 
 }  // namespace strobe::cuda::portable_forward
