@@ -51,6 +51,7 @@ struct PlanOptions {
   int threads = 0;    ///< CPU threads; 0 takes STROBE_THREADS or the cores for this process
   int device = 0;     ///< which GPU
   bool tf32 = false;  ///< fp32 on GPUs may be rounded to TF32 for products: faster, less exact
+  bool deterministic = false;  ///< the backward pass on GPUs gives the same bits in every run
 };
 
 /// What `plan` decided for one problem; reusable, also from several threads at once as long as
@@ -59,6 +60,7 @@ struct Plan {
   Problem problem{};
   TuningRecord tuning{};
   std::size_t workspace_bytes = 0;
+  bool deterministic = true;            ///< the same inputs give the same bits
   std::shared_ptr<const void> state{};  ///< the implementation's own
 };
 

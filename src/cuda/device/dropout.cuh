@@ -31,6 +31,14 @@ struct Dropout {
   /// multiple of 8.
   template <class Probabilities>
   STROBE_DEVICE void apply(Probabilities& p, int first_query, Word first_key) const {
+    each_dropped<Probabilities>(first_query, first_key, [&](int row, int column_tile, int i) {
+      p.at(row, column_tile, i) = 0;
+    });
+  }
+
+  /// Names what is dropped, as Accumulator::at does.
+  template <class Probabilities, class Drop>
+  STROBE_DEVICE void each_dropped(int first_query, Word first_key, Drop drop) const {
     // Two lanes, an even and the next odd one, have two each of the four keys of a draw, in two
     // rows. The even one draws for the upper row and the odd one for the lower; then they swap.
     const int member = lane_index() % 4;
@@ -46,8 +54,8 @@ struct Dropout {
         const Word lower = (odd ? mine : others) >> (odd ? 2 : 0);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          if ((upper >> i & 1) == 0) p.at(2 * r, c, i) = 0;
-          if ((lower >> i & 1) == 0) p.at(2 * r + 1, c, i) = 0;
+          if ((upper >> i & 1) == 0) drop(2 * r, c, i);
+          if ((lower >> i & 1) == 0) drop(2 * r + 1, c, i);
         }
       }
     }

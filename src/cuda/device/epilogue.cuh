@@ -34,6 +34,7 @@ struct OutputRows {
   int rows;     ///< that exist
   int columns;  ///< likewise
   bool aligned;
+  int skipped = 0;  ///< columns of the sums that come before the first, a multiple of 16
 };
 
 /// A warp's rows by way of shared memory, where a row of sums that is spread over four lanes
@@ -54,6 +55,7 @@ STROBE_DEVICE void store_rows(Output& output, Word staging, int pitch,
     }
   }
   __syncwarp();
+  const Word first = staging + to.skipped * static_cast<int>(sizeof(Storage));
   for (int i = lane_index(); i < Output::kRows * 8 * kChunks; i += 32) {
     const int row = i / kChunks;
     const int chunk = i % kChunks;
@@ -62,7 +64,7 @@ STROBE_DEVICE void store_rows(Output& output, Word staging, int pitch,
     union {
       uint4 whole;
       Storage element[kChunkElements];
-    } piece = {ptx::load_chunk(staging + row * pitch + chunk * 16)};
+    } piece = {ptx::load_chunk(first + row * pitch + chunk * 16)};
     Storage* target = to.data + row * to.stride + chunk * kChunkElements;
     if (to.aligned && columns >= kChunkElements) {
       *reinterpret_cast<uint4*>(target) = piece.whole;

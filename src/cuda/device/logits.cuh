@@ -36,9 +36,18 @@ struct Logits {
   int length_k;
 
   STROBE_DEVICE float operator()(float score, int query, Word key) const {
+    float derivative;
+    return (*this)(score, query, key, derivative);
+  }
+
+  /// Also tells how much the logit changes with the scaled score.
+  STROBE_DEVICE float operator()(float score, int query, Word key, float& derivative) const {
     float x = score * scale;
+    derivative = 1;
     if constexpr (features.softcap) {
-      x = softcap * hyperbolic_tangent<features.exact>(x / softcap);
+      const float bent = hyperbolic_tangent<features.exact>(x / softcap);
+      derivative = 1.0F - bent * bent;
+      x = softcap * bent;
     }
     if constexpr (features.bias) {
       const float b = bias_at(query, key);

@@ -16,9 +16,9 @@ struct KeyRange {
   }
 };
 
-/// Blocks of keys [begin, end) that a block of queries needs, of which every query sees all keys
-/// of [full_begin, full_end).
-struct KeyBlocks {
+/// Blocks [begin, end) of keys that a block of queries sees, or of queries that see a block of
+/// keys. In [full_begin, full_end) every query sees every key.
+struct Blocks {
   int begin;
   int end;
   int full_begin;
@@ -49,13 +49,39 @@ struct WindowMask {
   /// For queries [query_begin, query_end), at least one. Both ends of what is seen move forward
   /// with the query, so the first and the last query decide.
   template <int block_keys>
-  STROBE_DEVICE KeyBlocks blocks(int query_begin, int query_end) const {
+  STROBE_DEVICE Blocks blocks(int query_begin, int query_end) const {
     const KeyRange first = visible(query_begin);
     const KeyRange last = visible(query_end - 1);
     const auto above = [](int key) {
       return static_cast<int>(ceil_div<Word>(static_cast<Word>(key), block_keys));
     };
     return {first.begin / block_keys, above(last.end), above(last.begin), first.end / block_keys};
+  }
+
+  /// Blocks of queries for the block of keys from `key` on.
+  template <int block_queries, int block_keys>
+  STROBE_DEVICE Blocks query_blocks(int key) const {
+    const Wide last_key = static_cast<Wide>(key) + block_keys - 1;
+    const auto above = [](Wide query) {
+      return static_cast<int>(ceil_div<Wide>(query, block_queries));
+    };
+    const Wide begin = seen_from(key);
+    const Wide end = seen_until(smaller<Wide>(last_key, length_k - 1));
+    const bool whole = last_key < length_k;
+    return {static_cast<int>(begin / block_queries), above(end),
+            whole ? above(seen_from(last_key)) : 0,
+            whole ? static_cast<int>(seen_until(key) / block_queries) : 0};
+  }
+
+ private:
+  /// Queries [seen_from, seen_until) see a key.
+  STROBE_DEVICE Wide seen_from(Wide key) const {
+    if (!right_limited) return 0;
+    return larger<Wide>(0, smaller<Wide>(length_q, key - right - length_k + length_q));
+  }
+  STROBE_DEVICE Wide seen_until(Wide key) const {
+    if (!left_limited) return length_q;
+    return larger<Wide>(0, smaller<Wide>(length_q, key + left + 1 - length_k + length_q));
   }
 };
 

@@ -37,6 +37,26 @@ struct MultiplyHalf {
     return static_cast<Word>(lane % 16 * pitch + lane / 16 * 16);
   }
 
+  /// Likewise the left operands that go with it: one that lies as [rows][inner], and one that lies
+  /// as [inner][rows].
+  STROBE_DEVICE static Word lane_offset_of_left(int lane, int pitch) {
+    return static_cast<Word>(lane % 16 * pitch + lane / 16 * 16);
+  }
+  STROBE_DEVICE static Word lane_offset_of_left_rows(int lane, int pitch) {
+    return static_cast<Word>((lane % 8 + lane / 16 * 8) * pitch + lane / 8 % 2 * 16);
+  }
+
+  STROBE_DEVICE static Left load_left(Word address, int) {
+    Word raw[4];
+    ptx::load_matrices(raw, address);
+    return left(raw);
+  }
+  STROBE_DEVICE static Left load_left_rows(Word address, int) {
+    Word raw[4];
+    ptx::load_matrices_transposed(raw, address);
+    return left(raw);
+  }
+
   /// Two right operands, columns 0 to 7 and 8 to 15, of a step of rows.
   STROBE_DEVICE static void load_rows(Right (&to)[2], Word address, int) {
     Word raw[4];
@@ -88,6 +108,22 @@ struct MultiplySingle {
 
   STROBE_DEVICE static Word lane_offset_of_rows(int lane, int pitch) {
     return static_cast<Word>(lane % 4 * 2 * pitch + lane / 4 * 4);
+  }
+  STROBE_DEVICE static Word lane_offset_of_left(int lane, int pitch) {
+    return static_cast<Word>(lane / 4 * pitch + lane % 4 * 8);
+  }
+  STROBE_DEVICE static Word lane_offset_of_left_rows(int lane, int pitch) {
+    return lane_offset_of_rows(lane, pitch);
+  }
+
+  STROBE_DEVICE static Left load_left(Word address, int pitch) {
+    const uint2 upper = ptx::load_words(address);
+    const uint2 lower = ptx::load_words(address + 8 * pitch);
+    return left({upper.x, lower.x, upper.y, lower.y});
+  }
+  STROBE_DEVICE static Left load_left_rows(Word address, int pitch) {
+    return left({ptx::load_word(address), ptx::load_word(address + 32),
+                 ptx::load_word(address + pitch), ptx::load_word(address + pitch + 32)});
   }
 
   STROBE_DEVICE static void load_rows(Right (&to)[2], Word address, int pitch) {

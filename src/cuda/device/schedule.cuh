@@ -6,7 +6,7 @@ namespace strobe::cuda {
 
 /// What a thread block works on.
 struct WorkItem {
-  int query_block;
+  int block;  ///< of queries or of keys
   int head;
   int sequence;
   int value_part;
@@ -17,24 +17,24 @@ struct WorkItem {
 /// more keys, the last queries come first: the longest work starts first and the shortest fills
 /// the gaps at the end.
 struct Schedule {
-  int query_blocks;
+  int blocks;
   int heads;
   int sequences;
   int heads_per_section;
 
-  template <bool last_queries_first, int value_parts>
+  template <bool last_blocks_first, int value_parts>
   STROBE_DEVICE WorkItem item(Word index) const {
     const Word part = index % value_parts;
     index /= value_parts;
-    const Word blocks = static_cast<Word>(query_blocks);
     const Word section_heads = static_cast<Word>(heads_per_section);
-    const Word first_head = index / (section_heads * blocks) * section_heads;
-    const Word within = index % (section_heads * blocks);
+    const Word section_items = section_heads * static_cast<Word>(blocks);
+    const Word first_head = index / section_items * section_heads;
+    const Word within = index % section_items;
     const Word all_heads = static_cast<Word>(heads) * static_cast<Word>(sequences);
     const Word in_section = smaller(section_heads, all_heads - first_head);
-    const Word turn = within / in_section;
+    const int turn = static_cast<int>(within / in_section);
     const Word head = first_head + within % in_section;
-    return {static_cast<int>(last_queries_first ? blocks - 1 - turn : turn),
+    return {last_blocks_first ? blocks - 1 - turn : turn,
             static_cast<int>(head % static_cast<Word>(heads)),
             static_cast<int>(head / static_cast<Word>(heads)), static_cast<int>(part)};
   }

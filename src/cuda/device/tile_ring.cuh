@@ -11,11 +11,12 @@ namespace strobe::cuda {
 ///     kAhead times: start loading into filling(), filled()
 ///     for every tile: arrived(), start loading into filling(), filled(), use current(), next()
 ///
-/// Where nothing is left to load, filled() is called all the same.
+/// Where nothing is left to load, filled() is called all the same. A ring of one slot loads nothing
+/// ahead; ready() after filled() then waits for the current tile itself.
 template <int slots, int slot_bytes>
 class TileRing {
  public:
-  static_assert(slots >= 2);
+  static_assert(slots >= 1);
   static constexpr int kAhead = slots - 1;
   static constexpr int kBytes = slots * slot_bytes;
 
@@ -30,8 +31,14 @@ class TileRing {
   /// Waits for the current tile. When it returns, all threads have left the one before, whose slot
   /// is the next to be filled.
   STROBE_DEVICE void arrived() const {
-    ptx::wait_for_copies<kAhead - 1>();
+    if constexpr (kAhead > 0) ptx::wait_for_copies<kAhead - 1>();
     __syncthreads();
+  }
+  STROBE_DEVICE void ready() const {
+    if constexpr (kAhead == 0) {
+      ptx::wait_for_copies<0>();
+      __syncthreads();
+    }
   }
   STROBE_DEVICE Word current() const { return memory_ + current_; }
   STROBE_DEVICE void next() { step(current_); }

@@ -23,4 +23,9 @@ STROBE_DEVICE void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
+/// Waits for all copies of this thread, also those after the last group.
+STROBE_DEVICE void wait_for_all_copies() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 }  // namespace strobe::cuda::ptx

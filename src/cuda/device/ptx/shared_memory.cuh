@@ -37,6 +37,12 @@ STROBE_DEVICE Word load_word(Word address) {
   return value;
 }
 
+STROBE_DEVICE uint2 load_words(Word address) {
+  uint2 value;
+  asm volatile("ld.shared.v2.b32 {%0,%1}, [%2];" : "=r"(value.x), "=r"(value.y) : "r"(address));
+  return value;
+}
+
 STROBE_DEVICE uint4 load_chunk(Word address) {
   uint4 value;
   asm volatile("ld.shared.v4.b32 {%0,%1,%2,%3}, [%4];"

@@ -5,8 +5,7 @@
 #include <array>
 #include <span>
 
-#include "cuda/jit/kernel_description.h"
-#include "device/arithmetic.cuh"
+#include "kernels/configuration.h"
 
 namespace strobe::cuda {
 
@@ -47,32 +46,6 @@ struct PortableForwardConfig {
 
   int threads() const { return shape.warps * 32; }
 };
-
-/// Shared memory in bytes that a thread block can have, and that a multiprocessor has for all.
-struct SharedMemory {
-  int per_block;
-  int per_multiprocessor;
-};
-
-/// By compute capability, 80 for sm_80.
-constexpr SharedMemory shared_memory_of(int architecture) {
-  switch (architecture) {
-    case 80:
-    case 87:
-      return {163 * 1024, 164 * 1024};
-    case 90:
-    case 100:
-    case 103:
-    case 110:
-      return {227 * 1024, 228 * 1024};
-    default:
-      return {99 * 1024, 100 * 1024};
-  }
-}
-
-constexpr bool is_half(Arithmetic arithmetic) {
-  return arithmetic == Arithmetic::bf16 || arithmetic == Arithmetic::fp16;
-}
 
 /// What kernel.cu lays out: the queries, or the output that takes their place, and the ring.
 constexpr int shared_bytes(const PortableForwardConfig& config) {
@@ -256,40 +229,35 @@ inline int heads_per_section(const PortableForwardFeatures& features, long long 
 /// Its choices as kernel.cu knows them.
 inline jit::KernelDescription description(const PortableForwardConfig& config) {
   const auto& [features, shape] = config;
-  constexpr std::array kNames = {"bf16", "fp16", "tf32", "fp32"};  // in the order of Arithmetic
-  constexpr int kRegisters = 65536;                                // of a multiprocessor
-  const int share = kRegisters / (config.threads() * shape.blocks_per_multiprocessor);
-  return {.name = "portable_forward",
-          .source = "kernels/portable_forward/kernel.cu",
-          .entries = {"portable_forward"},
-          .constants = {{"kArithmetic",
-                         jit::Enumerator{"strobe::cuda::Arithmetic",
-                                         kNames[static_cast<std::size_t>(features.arithmetic)],
-                                         "device/arithmetic.cuh"}},
-                        {"kDim", features.dim},
-                        {"kValueDim", features.value_dim},
-                        {"kWindowLeft", features.window_left},
-                        {"kWindowRight", features.window_right},
-                        {"kVariableLength", features.variable_length},
-                        {"kPositiveScale", features.positive_scale},
-                        {"kSoftcap", features.softcap},
-                        {"kAlibi", features.alibi},
-                        {"kBias", features.bias},
-                        {"kSinks", features.sinks},
-                        {"kDropout", features.dropout},
-                        {"kAligned", features.aligned},
-                        {"kLastQueriesFirst", last_queries_first(features)},
-                        {"kBlockQueries", shape.block_queries},
-                        {"kBlockKeys", shape.block_keys},
-                        {"kWarps", shape.warps},
-                        {"kTileSlots", shape.tile_slots},
-                        {"kValueParts", shape.value_parts},
-                        {"kBlocksPerMultiprocessor", shape.blocks_per_multiprocessor},
-                        {"kQueriesInRegisters", shape.queries_in_registers},
-                        {"kStepsUnrolled", shape.steps_unrolled}},
-          .threads = config.threads(),
-          .dynamic_shared_bytes = shared_bytes(config),
-          .max_registers = std::min(share / 8 * 8, 255)};
+  return {
+      .name = "portable_forward",
+      .source = "kernels/portable_forward/kernel.cu",
+      .entries = {"portable_forward"},
+      .constants = {arithmetic_constant(features.arithmetic),
+                    {"kDim", features.dim},
+                    {"kValueDim", features.value_dim},
+                    {"kWindowLeft", features.window_left},
+                    {"kWindowRight", features.window_right},
+                    {"kVariableLength", features.variable_length},
+                    {"kPositiveScale", features.positive_scale},
+                    {"kSoftcap", features.softcap},
+                    {"kAlibi", features.alibi},
+                    {"kBias", features.bias},
+                    {"kSinks", features.sinks},
+                    {"kDropout", features.dropout},
+                    {"kAligned", features.aligned},
+                    {"kLastQueriesFirst", last_queries_first(features)},
+                    {"kBlockQueries", shape.block_queries},
+                    {"kBlockKeys", shape.block_keys},
+                    {"kWarps", shape.warps},
+                    {"kTileSlots", shape.tile_slots},
+                    {"kValueParts", shape.value_parts},
+                    {"kBlocksPerMultiprocessor", shape.blocks_per_multiprocessor},
+                    {"kQueriesInRegisters", shape.queries_in_registers},
+                    {"kStepsUnrolled", shape.steps_unrolled}},
+      .threads = config.threads(),
+      .dynamic_shared_bytes = shared_bytes(config),
+      .max_registers = registers_of_a_thread(config.threads(), shape.blocks_per_multiprocessor)};
 }
 
 }  // namespace strobe::cuda

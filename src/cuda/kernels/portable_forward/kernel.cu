@@ -278,7 +278,7 @@ STROBE_DEVICE void hide(Scores& scores, const Mask& mask, int first_query, Word 
 /// Goes through the blocks of keys.
 STROBE_DEVICE void attend(Output& output, Softmax& softmax, const Queries& queries, Ring& ring,
                           const Loader& loader, const Params& params, const Head& head,
-                          const KeyBlocks& blocks, int first_query) {
+                          const Blocks& blocks, int first_query) {
   output.clear();
   for (int block = blocks.begin; block < blocks.end; ++block) {
     const Word first_key = static_cast<Word>(block) * config::kBlockKeys;
@@ -381,7 +381,7 @@ STROBE_DEVICE WorkItem work_item(const Params& params, int index) {
 
 /// The first query of a warp.
 STROBE_DEVICE int warp_query(const WorkItem& item) {
-  return item.query_block * config::kBlockQueries + warp_index() * kWarpRows;
+  return item.block * config::kBlockQueries + warp_index() * kWarpRows;
 }
 
 /// Loads the queries and the first keys and values, and goes through the keys. False if there are
@@ -390,12 +390,12 @@ STROBE_DEVICE bool compute(Output& output, Softmax& softmax, Word query_tile,
                            const Params& params) {
   const WorkItem item = work_item(params, static_cast<int>(blockIdx.x));
   const Head head(params, item);
-  const Wide first_query = static_cast<Wide>(item.query_block) * config::kBlockQueries;
+  const Wide first_query = static_cast<Wide>(item.block) * config::kBlockQueries;
   const int rows =
       static_cast<int>(smaller<Wide>(config::kBlockQueries, head.sequence.length_q - first_query));
   if (rows <= 0) return false;
-  const KeyBlocks blocks = head.mask.blocks<config::kBlockKeys>(
-      static_cast<int>(first_query), static_cast<int>(first_query) + rows);
+  const Blocks blocks = head.mask.blocks<config::kBlockKeys>(static_cast<int>(first_query),
+                                                             static_cast<int>(first_query) + rows);
 
   Ring ring(query_tile + larger(QueryTile::kBytes, OutputTile::kBytes));
   const Wide stride = params.q_strides.row;

@@ -1,15 +1,9 @@
 #pragma once
 // What a launch of the kernel is told; read by the host's compiler and by NVRTC.
 
-namespace strobe::cuda {
+#include "device/row_strides.cuh"
 
-/// Elements from one sequence, row and head to the next. Where sequences are packed, that of a
-/// sequence is 0 and rows count through the batch.
-struct RowStrides {
-  long long sequence;
-  long long row;
-  long long head;
-};
+namespace strobe::cuda {
 
 /// Of q, k and v, rows begin at multiples of 16 bytes and are read in whole chunks of 16 bytes;
 /// what lies between a dim and the end of its last chunk must be zero.

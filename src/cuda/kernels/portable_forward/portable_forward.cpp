@@ -13,13 +13,8 @@ namespace {
 constexpr std::int64_t kChunkBytes = 16;
 
 PortableForwardFeatures features_of(const Problem& problem, bool tf32) {
-  const auto arithmetic = [&] {
-    if (problem.dtype == DType::bf16) return Arithmetic::bf16;
-    if (problem.dtype == DType::fp16) return Arithmetic::fp16;
-    return tf32 ? Arithmetic::tf32 : Arithmetic::fp32;
-  };
   const Window window = problem.effective_window();
-  return {.arithmetic = arithmetic(),
+  return {.arithmetic = arithmetic_of(problem.dtype, tf32),
           .dim = static_cast<int>(problem.dim),
           .value_dim = static_cast<int>(problem.value_dim()),
           .window_left = window.left >= 0,
@@ -113,14 +108,13 @@ std::vector<std::string> missing(const Problem& problem) {
 }
 
 Forward::Forward(const driver::Device& device, const Problem& problem, bool tf32)
-    : device_(device), problem_(problem), features_(features_of(problem, tf32)) {
-  const std::int64_t rows_q =
-      problem.varlen() ? problem.total_q() : problem.batch * problem.seqlen_q;
-  const std::int64_t rows_k = problem.varlen() ? problem.total_k() : problem.batch * problem.keys();
-  q_ = plan_padding(rows_q, problem.heads, problem.dim);
-  k_ = plan_padding(rows_k, problem.kv_heads(), problem.dim);
-  v_ = plan_padding(rows_k, problem.kv_heads(), problem.value_dim());
-  if (workspace_bytes_ > 0) padder_ = std::make_unique<pad_rows::RowPadder>(device);
+    : device_(device),
+      problem_(problem),
+      features_(features_of(problem, tf32)),
+      padded_(device, problem_),
+      q_(padded_.plan(false, problem.dim, workspace_bytes_)),
+      k_(padded_.plan(true, problem.dim, workspace_bytes_)),
+      v_(padded_.plan(true, problem.value_dim(), workspace_bytes_)) {
   aligned_ = load(true);
 }
 
@@ -139,17 +133,6 @@ const Forward::Variant& Forward::variant_for(bool aligned) const {
   return unaligned_;
 }
 
-Forward::Padding Forward::plan_padding(std::int64_t rows, std::int64_t heads, std::int64_t dim) {
-  constexpr std::size_t kAlignment = 256;
-  const auto element = static_cast<std::int64_t>(size_of(problem_.dtype));
-  if (dim * element % kChunkBytes == 0) return {};
-  const std::int64_t chunk = kChunkBytes / element;
-  const Padding padding{.dim = (dim + chunk - 1) / chunk * chunk, .offset = workspace_bytes_};
-  const auto bytes = static_cast<std::size_t>(rows * heads * padding.dim * element);
-  workspace_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  return padding;
-}
-
 TuningRecord Forward::tuning() const {
   const PortableForwardShape& shape = aligned_.config.shape;
   const jit::Resources& resources = aligned_.kernel->resources().front();
@@ -164,28 +147,12 @@ TuningRecord Forward::tuning() const {
   if (shape.value_parts > 1) record.emplace_back("value parts", concat(shape.value_parts));
   if (problem_.dtype == DType::fp32)
     record.emplace_back("fp32", features_.arithmetic == Arithmetic::tf32 ? "tf32" : "exact");
-  if (padder_) record.emplace_back("padded", concat(q_.dim > 0 ? q_.dim : v_.dim));
+  if (workspace_bytes_ > 0) record.emplace_back("padded", concat(q_.dim > 0 ? q_.dim : v_.dim));
   return record;
-}
-
-TensorView Forward::padded(const TensorView& view, const Padding& padding, void* workspace,
-                           abi::Stream stream) const {
-  if (padding.dim == 0) return view;
-  TensorView copy = view;
-  copy.data = static_cast<std::byte*>(workspace) + padding.offset;
-  std::int64_t extent = padding.dim;
-  for (int axis = view.rank - 2; axis >= 0; --axis) {
-    const auto i = static_cast<std::size_t>(axis);
-    copy.strides[i] = extent;
-    extent *= view.shape[i];
-  }
-  padder_->pad(view, copy.data, padding.dim, stream);
-  return copy;
 }
 
 PortableForwardParams Forward::params(const Tensors& tensors,
                                       const PortableForwardConfig& config) const {
-  constexpr std::int64_t kWidest = std::int64_t{1} << 32;
   constexpr std::int64_t kCacheShare = std::int64_t{32} << 20;
   const bool packed = problem_.varlen();
   const Window window = problem_.effective_window();
@@ -210,8 +177,8 @@ PortableForwardParams Forward::params(const Tensors& tensors,
   if (tensors.bias.given()) params.bias_strides = bias_strides(tensors.bias);
   if (tensors.alibi_slopes.rank == 2)
     params.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
-  params.window_left = std::clamp<std::int64_t>(window.left, 0, kWidest);
-  params.window_right = std::clamp<std::int64_t>(window.right, 0, kWidest);
+  params.window_left = window_limit(window.left);
+  params.window_right = window_limit(window.right);
   params.sequences = static_cast<int>(problem_.batch);
   params.heads = static_cast<int>(problem_.heads);
   params.heads_per_key_head = static_cast<int>(problem_.group());
@@ -234,9 +201,9 @@ PortableForwardParams Forward::params(const Tensors& tensors,
 
 void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
   Tensors operands = tensors;
-  operands.q = padded(tensors.q, q_, workspace, stream);
-  operands.k = padded(tensors.k, k_, workspace, stream);
-  operands.v = padded(tensors.v, v_, workspace, stream);
+  operands.q = padded_.pad(tensors.q, q_, workspace, stream);
+  operands.k = padded_.pad(tensors.k, k_, workspace, stream);
+  operands.v = padded_.pad(tensors.v, v_, workspace, stream);
   const Variant& variant =
       variant_for(rows_aligned(operands.q) && rows_aligned(operands.k) && rows_aligned(operands.v));
   const std::int64_t blocks = blocks_of(problem_, variant.config.shape);

@@ -7,7 +7,7 @@
 
 #include "cuda/jit/architecture.h"
 #include "cuda/jit/loaded_kernel.h"
-#include "cuda/kernels/pad_rows/pad_rows.h"
+#include "cuda/kernels/operands.h"
 #include "cuda/kernels/portable_forward/config.h"
 #include "cuda/kernels/portable_forward/params.cuh"
 #include "strobe/implementation.h"
@@ -34,12 +34,6 @@ class Forward {
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;
 
  private:
-  /// An operand whose rows are not whole chunks of 16 bytes is copied, with zeros behind them.
-  struct Padding {
-    std::int64_t dim = 0;    ///< 0: it is taken as it lies
-    std::size_t offset = 0;  ///< of the copy in the workspace
-  };
-
   /// The kernel as it is compiled for operands that lie aligned, or anywhere.
   struct Variant {
     PortableForwardConfig config{};
@@ -47,9 +41,6 @@ class Forward {
     driver::Function function{};
   };
 
-  Padding plan_padding(std::int64_t rows, std::int64_t heads, std::int64_t dim);
-  TensorView padded(const TensorView& view, const Padding& padding, void* workspace,
-                    abi::Stream stream) const;
   Variant load(bool aligned) const;
   const Variant& variant_for(bool aligned) const;
   PortableForwardParams params(const Tensors& tensors, const PortableForwardConfig& config) const;
@@ -57,9 +48,9 @@ class Forward {
   const driver::Device& device_;
   Problem problem_;
   PortableForwardFeatures features_;
-  Padding q_{}, k_{}, v_{};
-  std::unique_ptr<pad_rows::RowPadder> padder_{};
   std::size_t workspace_bytes_ = 0;
+  PaddedOperands padded_;
+  PaddedOperands::Copy q_{}, k_{}, v_{};
   Variant aligned_{};
   mutable std::once_flag unaligned_once_{};
   mutable Variant unaligned_{};  ///< made when the first such operands come

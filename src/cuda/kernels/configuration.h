@@ -1,0 +1,61 @@
+#pragma once
+// What the configurations of all kernels are made with.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "cuda/jit/kernel_description.h"
+#include "device/arithmetic.cuh"
+#include "strobe/dtype.h"
+
+namespace strobe::cuda {
+
+/// Shared memory in bytes that a thread block can have, and that a multiprocessor has for all.
+struct SharedMemory {
+  int per_block;
+  int per_multiprocessor;
+};
+
+/// By compute capability, 80 for sm_80.
+constexpr SharedMemory shared_memory_of(int architecture) {
+  switch (architecture) {
+    case 80:
+    case 87:
+      return {163 * 1024, 164 * 1024};
+    case 90:
+    case 100:
+    case 103:
+    case 110:
+      return {227 * 1024, 228 * 1024};
+    default:
+      return {99 * 1024, 100 * 1024};
+  }
+}
+
+/// How operands of a dtype are multiplied; `tf32` is for fp32.
+constexpr Arithmetic arithmetic_of(DType dtype, bool tf32) {
+  if (dtype == DType::bf16) return Arithmetic::bf16;
+  if (dtype == DType::fp16) return Arithmetic::fp16;
+  return tf32 ? Arithmetic::tf32 : Arithmetic::fp32;
+}
+
+constexpr bool is_half(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::bf16 || arithmetic == Arithmetic::fp16;
+}
+
+/// Registers that a thread has where so many blocks of threads share a multiprocessor.
+constexpr int registers_of_a_thread(int threads, int blocks) {
+  constexpr int kRegisters = 65536;
+  return std::min(kRegisters / (threads * blocks) / 8 * 8, 255);
+}
+
+/// kArithmetic
+inline jit::Constant arithmetic_constant(Arithmetic arithmetic) {
+  constexpr std::array kNames = {"bf16", "fp16", "tf32", "fp32"};  // in the order of Arithmetic
+  return {"kArithmetic",
+          jit::Enumerator{"strobe::cuda::Arithmetic", kNames[static_cast<std::size_t>(arithmetic)],
+                          "device/arithmetic.cuh"}};
+}
+
+}  // namespace strobe::cuda

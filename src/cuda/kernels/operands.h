@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "cuda/kernels/pad_rows/pad_rows.h"
+#include "device/row_strides.cuh"
+#include "strobe/problem.h"
+#include "strobe/tensor.h"
+
+// Tensors as kernels take them.
+namespace strobe::cuda {
+
+/// Kernels read rows in chunks of so many bytes.
+inline constexpr std::int64_t kChunkBytes = 16;
+
+/// Strides of [sequence, row, head, ...], or of packed sequences [row, head, ...].
+RowStrides row_strides(const TensorView& view, bool packed);
+/// Of [sequence, head, row], or [head, row].
+RowStrides lse_strides(const TensorView& view, bool packed);
+/// Of [sequence, head, row, key], 0 where an axis is broadcast.
+RowStrides bias_strides(const TensorView& view);
+
+/// Whether every row begins at a multiple of 16 bytes.
+bool rows_aligned(const TensorView& view);
+
+/// A limit of a window as kernels take it: none is 0, and none is wider than any sequence.
+long long window_limit(std::int64_t limit);
+
+/// Copies, in the workspace, of operands whose rows are not whole chunks of 16 bytes, with zeros
+/// behind each row.
+class PaddedOperands {
+ public:
+  explicit PaddedOperands(const driver::Device& device, const Problem& problem)
+      : device_(device), problem_(problem) {}
+
+  struct Copy {
+    std::int64_t dim = 0;  ///< with the zeros; 0 if the operand is taken as it lies
+    std::size_t offset = 0;
+  };
+
+  /// An operand with a row for each query, or each key. Room for its copy begins at `offset`, which
+  /// is moved behind it.
+  Copy plan(bool of_keys, std::int64_t dim, std::size_t& offset);
+
+  /// The operand, or its copy, which is made on the stream.
+  TensorView pad(const TensorView& view, const Copy& copy, void* workspace,
+                 abi::Stream stream) const;
+
+ private:
+  const driver::Device& device_;
+  const Problem& problem_;
+  std::unique_ptr<pad_rows::RowPadder> padder_{};
+};
+
+}  // namespace strobe::cuda
