@@ -57,11 +57,18 @@ Binary compile(const KernelDescription& kernel, std::string_view source,
   }
   const std::string text(source);
   const Headers headers = headers_of(kernel, source);
+  const auto compile_with = [&](std::vector<std::string> options) {
+    return nvrtc().compile(
+        {.text = text, .name = kernel.source, .headers = headers, .options = std::move(options)});
+  };
   try {
-    Nvrtc::Output output = nvrtc().compile({.text = text,
-                                            .name = kernel.source,
-                                            .headers = headers,
-                                            .options = compiler_options(architecture)});
+    std::vector<std::string> options = compiler_options(architecture);
+    Nvrtc::Output output = compile_with(options);
+    if (parse_assembler_log(output.log).empty()) {
+      // From a cache of the compiler's own, which keeps no logs.
+      options.emplace_back("--no-cache");
+      output = compile_with(options);
+    }
     std::vector<Resources> resources = resources_of(kernel, output.log);
     return {.cubin = std::move(output.cubin), .resources = std::move(resources)};
   } catch (const CompileError& error) {
