@@ -77,7 +77,7 @@ bool has_avx512_bf16() {
   return has_avx512() && runs_here("avx512-bf16");
 }
 bool has_amx() {
-  return has_avx512() && runs_here("amx");
+  return has_avx512_bf16() && runs_here("amx");
 }
 // AVX512-BF16 comes after widening to fp32: on Sapphire Rapids, where it was timed, its dot product
 // takes as long as four multiply-adds and does the work of two.

@@ -54,6 +54,21 @@ TEST(CpuMath, ExpAtTheEdges) {
   EXPECT_TRUE(std::isnan(exp_at(kInf, kInf)));
 }
 
+TEST(CpuMath, ALogIsAddedWithLittleMoreThanOneRounding) {
+  double worst = 0;
+  for (float x = 1e-4F; x < 1e30F; x *= 1.0137F) {
+    for (const float base : {-300.0F, -11.7F, 0.0F, 3.3F, 90.0F, 5000.0F}) {
+      const double truth = base + std::log(static_cast<double>(x));
+      if (std::fabs(truth) < 0.5) continue;
+      worst = std::max(worst, ulps(add_log(splat(base), splat(x)).v[0], truth));
+    }
+  }
+  EXPECT_LT(worst, 1.0);
+  EXPECT_EQ(add_log(splat(7.5F), splat(1.0F)).v[0], 7.5F);
+  EXPECT_NEAR(add_log(splat(-1.0F), splat(2.7182818F)).v[0], 0.0F, 1e-7F);
+  EXPECT_TRUE(std::isnan(add_log(splat(1.0F), splat(std::nanf(""))).v[0]));
+}
+
 TEST(CpuMath, TanhAndItsSlopeAreRelativelyExact) {
   double worst_value = 0;
   double worst_slope = 0;

@@ -57,6 +57,19 @@ constexpr WordIndex in_turns(int first) {
 }
 constexpr WordIndex kInTurns[2] = {in_turns(0), in_turns(16)};
 
+/// Whether all bf16 that were seen are finite.
+class FiniteCheck {
+ public:
+  STROBE_INLINE void see(__m512i terms) {
+    const __m512i size = _mm512_set1_epi16(0x7FFF);
+    largest_ = _mm512_max_epu16(largest_, _mm512_and_si512(terms, size));
+  }
+  bool all() const { return _mm512_cmpge_epu16_mask(largest_, _mm512_set1_epi16(0x7F80)) == 0; }
+
+ private:
+  __m512i largest_ = _mm512_setzero_si512();
+};
+
 /// 32 elements of a row, each term as 16 words of two bf16. Words hold neighbours where there is
 /// one term, as elements lie in memory, else elements 16 apart, which takes fewer instructions.
 template <int terms>
@@ -69,8 +82,8 @@ struct RowPart {
     return part;
   }
 
-  /// The first `count` elements at `source`, then zeros. Adds to `finite` whether all are.
-  static STROBE_INLINE RowPart load(const void* source, std::int64_t count, bool& finite) {
+  /// The first `count` elements at `source`, then zeros.
+  static STROBE_INLINE RowPart load(const void* source, std::int64_t count, FiniteCheck& finite) {
     const auto mask = static_cast<__mmask32>(count >= 32 ? 0xFFFFFFFFU : (1U << count) - 1U);
     RowPart part;
     if constexpr (terms == 1) {
@@ -93,9 +106,7 @@ struct RowPart {
         part.term[t] = paired(first, next_term(b));
       }
     }
-    const __m512i exponent = _mm512_set1_epi16(0x7F80);
-    finite =
-        finite && _mm512_cmpeq_epi16_mask(_mm512_and_si512(part.term[0], exponent), exponent) == 0;
+    finite.see(part.term[0]);
     return part;
   }
 
@@ -113,38 +124,12 @@ struct RowPart {
 
 /// Transposes 16 x 16 words of 32 bits.
 inline void transpose_words(std::uint16_t* words) {
-  __m512i row[16];
-  __m512i t[16];
+  Vec row[16];
 #pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) row[i] = _mm512_load_si512(words + i * 32);
+  for (int i = 0; i < 16; ++i) row[i].v = _mm512_load_ps(words + i * 32);
+  turn(row);
 #pragma GCC unroll 16
-  for (int i = 0; i < 16; i += 2) {  // pairs of words
-    t[i] = _mm512_unpacklo_epi32(row[i], row[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(row[i], row[i + 1]);
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; i += 4) {  // pairs of pairs
-    row[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    row[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    row[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    row[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < 4; ++i) {  // quarters of rows
-    t[i] = _mm512_shuffle_i32x4(row[i], row[i + 4], 0x88);
-    t[i + 4] = _mm512_shuffle_i32x4(row[i], row[i + 4], 0xDD);
-    t[i + 8] = _mm512_shuffle_i32x4(row[i + 8], row[i + 12], 0x88);
-    t[i + 12] = _mm512_shuffle_i32x4(row[i + 8], row[i + 12], 0xDD);
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < 4; ++i) {
-    row[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-    row[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xDD);
-    row[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
-    row[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xDD);
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) _mm512_store_si512(words + i * 32, row[i]);
+  for (int i = 0; i < 16; ++i) _mm512_store_ps(words + i * 32, row[i].v);
 }
 
 }  // namespace

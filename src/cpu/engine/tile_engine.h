@@ -61,26 +61,26 @@ struct TileEngine {
   template <class RowOf>
   static bool pack_key_rows(RowOf row, DType, std::int64_t count, std::int64_t keys,
                             std::int64_t depth, void* target) {
-    bool finite = true;
+    FiniteCheck finite;
     for (std::int64_t i = 0; i < tiles(keys); ++i) {
       for (std::int64_t k = 0; k < steps(depth); ++k)
         pack_along<false>(row, i * kTile, count, k * kTileDepth, depth,
                           tile(target, i * steps(depth) + k), finite);
     }
-    return finite;
+    return finite.all();
   }
 
   /// [depth step][lane tile]
   template <class RowOf>
   static bool pack_query_panel(RowOf row, DType, std::int64_t count, std::int64_t depth,
                                void* target) {
-    bool finite = true;
+    FiniteCheck finite;
     for (std::int64_t k = 0; k < steps(depth); ++k) {
       for (std::int64_t i = 0; i < 2; ++i)
         pack_along<true>(row, i * kTile, count, k * kTileDepth, depth, tile(target, k * 2 + i),
                          finite);
     }
-    return finite;
+    return finite.all();
   }
 
   static void scores(std::int64_t keys, std::int64_t depth, const void* key_rows,
@@ -92,13 +92,13 @@ struct TileEngine {
   template <class RowOf>
   static bool pack_key_columns(RowOf row, DType, std::int64_t count, std::int64_t keys,
                                std::int64_t columns, void* target) {
-    bool finite = true;
+    FiniteCheck finite;
     for (std::int64_t k = 0; k < steps(keys); ++k) {
       for (std::int64_t i = 0; i < tiles(columns); i += 2)
         pack_across<true>(row, k * kTileDepth, count, i * kTile, columns,
                           tile(target, k * tiles(columns) + i), kStride, finite);
     }
-    return finite;
+    return finite.all();
   }
 
   /// [key step][lane tile]
@@ -128,13 +128,13 @@ struct TileEngine {
   template <class RowOf>
   static bool pack_query_rows(RowOf row, DType, std::int64_t count, std::int64_t panels,
                               std::int64_t columns, void* target) {
-    bool finite = true;
+    FiniteCheck finite;
     for (std::int64_t p = 0; p < panels; ++p) {
       for (std::int64_t i = 0; i < tiles(columns); i += 2)
         pack_across<false>(row, p * kPanel, count, i * kTile, columns,
                            tile(target, p * tiles(columns) + i), kStride, finite);
     }
-    return finite;
+    return finite.all();
   }
 
   static void add_rows(std::int64_t keys, std::int64_t panels, std::int64_t columns,
@@ -252,7 +252,7 @@ struct TileEngine {
   /// 16 rows from `first` on, 32 elements from `column` on, to one tile of each term.
   template <bool turned, class RowOf>
   static void pack_along(RowOf row, std::int64_t first, std::int64_t count, std::int64_t column,
-                         std::int64_t columns, Word* target, bool& finite) {
+                         std::int64_t columns, Word* target, FiniteCheck& finite) {
     for (std::int64_t i = 0; i < kTile; ++i) {
       const RowPart<terms> part = load_part(row, first + i, count, column, columns, finite);
 #pragma GCC unroll 3
@@ -267,7 +267,8 @@ struct TileEngine {
   /// put_right does, or if not turned rows that lie 16 apart, as put_left does.
   template <bool turned, class RowOf>
   static void pack_across(RowOf row, std::int64_t first, std::int64_t count, std::int64_t column,
-                          std::int64_t columns, Word* target, std::int64_t next, bool& finite) {
+                          std::int64_t columns, Word* target, std::int64_t next,
+                          FiniteCheck& finite) {
     const bool both = columns - column > kTile;
     for (std::int64_t i = 0; i < kTile; ++i) {
       const std::int64_t at = first + (turned ? 2 * i : i);
@@ -289,7 +290,7 @@ struct TileEngine {
   template <class RowOf>
   static STROBE_INLINE RowPart<terms> load_part(RowOf row, std::int64_t i, std::int64_t count,
                                                 std::int64_t column, std::int64_t columns,
-                                                bool& finite) {
+                                                FiniteCheck& finite) {
     constexpr std::int64_t kBytes = terms == 3 ? 4 : 2;
     if (i >= count) return RowPart<terms>::nothing();
     const void* source = static_cast<const char*>(row(i)) + column * kBytes;

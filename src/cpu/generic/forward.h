@@ -9,6 +9,24 @@
 namespace strobe::cpu::STROBE_ISA {
 namespace {
 
+/// The sums of one panel, and what they are relative to.
+template <int lanes>
+struct PanelSums {
+  std::int64_t columns;
+  float* sums;  // [columns][lanes]
+  float* base;
+  float* row_sum;
+  bool& started;
+
+  /// Nothing seen yet.
+  void start() const {
+    fill(sums, columns * lanes, 0.0F);
+    fill(base, lanes, -kInfinity);
+    fill(row_sum, lanes, 0.0F);
+    started = true;
+  }
+};
+
 template <ForwardEngine Engine>
 struct ForwardBuffers {
   static constexpr int kPanel = Engine::kPanel;
@@ -21,12 +39,12 @@ struct ForwardBuffers {
         panel(scratch.take<Panel<kPanel>>(panels)),
         queries(scratch.take<char>(panels * panel_bytes)),
         sums(scratch.take<float>(panels * kPanel * padded_v)),
+        started(scratch.take<bool>(panels)),
         base(scratch.take<float>(panels * kPanel)),
         row_sum(scratch.take<float>(panels * kPanel)),
-        keys(scratch.bytes(Engine::key_rows_bytes(kKeyBlock, dim))),
-        values(scratch.bytes(Engine::key_columns_bytes(kKeyBlock, dim_v))),
-        extra(scratch.take<float>(kKeyBlock * kPanel)),
-        rows_out(scratch.take<float>(kPanel * padded_v)) {
+        keys(scratch.take<char>(Engine::key_rows_bytes(kKeyBlock, dim))),
+        values(scratch.take<char>(Engine::key_columns_bytes(kKeyBlock, dim_v))),
+        extra(scratch.take<float>(kKeyBlock * kPanel)) {
     for (auto& one : slot) {
       one.scores = scratch.take<float>(kKeyBlock * kPanel);
       one.probabilities = scratch.bytes(Engine::right_block_bytes(kKeyBlock));
@@ -37,14 +55,14 @@ struct ForwardBuffers {
   std::int64_t padded_v;  // up to whole tiles
   std::int64_t panel_bytes;
   Panel<kPanel>* panel;
-  char* queries;    // packed panels
-  float* sums;      // [panel][padded_v][kPanel], the output before division
-  float* base;      // [panel][kPanel], what the exponents are relative to, see advance_base
-  float* row_sum;   // [panel][kPanel]
-  void* keys;       // packed rows
-  void* values;     // packed columns
-  float* extra;     // [kKeyBlock][kPanel], bias or dropout
-  float* rows_out;  // [kPanel][padded_v], a panel of the output turned back
+  char* queries;   // packed panels
+  float* sums;     // [panel][padded_v][kPanel], the output before division
+  bool* started;   // [panel], whether there is anything in these:
+  float* base;     // [panel][kPanel], what the exponents are relative to, see advance_base
+  float* row_sum;  // [panel][kPanel]
+  char* keys;      // packed rows
+  char* values;    // packed columns
+  float* extra;    // [kKeyBlock][kPanel], bias or dropout
 
   /// What one panel and one block of keys make of each other; two of them where products overlap
   /// with exponentials.
@@ -53,6 +71,11 @@ struct ForwardBuffers {
     void* probabilities;
   };
   Slot slot[Engine::Background::kOverlaps ? 2 : 1];
+
+  PanelSums<kPanel> sums_of(std::int64_t p) const {
+    return {padded_v, sums + p * kPanel * padded_v, base + p * kPanel, row_sum + p * kPanel,
+            started[p]};
+  }
 };
 
 /// Exponents are taken relative to a base near the largest logit so far. It is moved only where a
@@ -60,33 +83,45 @@ struct ForwardBuffers {
 /// sums need no rescaling.
 constexpr float kSlack = 8.0F;
 
-/// Moves the base of every lane that needs it and rescales that lane's sums [columns][lanes].
+/// Moves the base of every lane that needs it and rescales that lane's sums.
 template <int lanes>
-inline void advance_base(std::int64_t rows, const float* scores, float scale, std::int64_t columns,
-                         float* base, float* row_sum, float* sums) {
+inline void advance_base(std::int64_t rows, const float* scores, float scale,
+                         const PanelSums<lanes>& panel) {
   constexpr int kVecs = lanes / kWidth;
-  Vec peak[kVecs];
-  for (int v = 0; v < kVecs; ++v) peak[v] = splat(-kInfinity);
-  for (std::int64_t j = 0; j < rows; ++j) {
-    for (int v = 0; v < kVecs; ++v) peak[v] = max(load(scores + j * lanes + v * kWidth), peak[v]);
+  // Rows are a multiple of four; as many maxima a lane do not wait for each other.
+  constexpr int kRows = 4;
+  Vec peaks[kRows][kVecs];
+  for (auto& row : peaks) {
+    for (auto& peak : row) peak = splat(-kInfinity);
   }
+  for (std::int64_t j = 0; j < rows; j += kRows) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVecs; ++v)
+        peaks[r][v] = max(load(scores + (j + r) * lanes + v * kWidth), peaks[r][v]);
+    }
+  }
+  const bool first = !panel.started;
+  if (first) panel.start();
   float keep[lanes];
   bool moved = false;
   for (int v = 0; v < kVecs; ++v) {
-    const Vec before = load(base + v * kWidth);
-    const Vec top = peak[v] * splat(scale);
+    const Vec before = load(panel.base + v * kWidth);
+    const Vec peak = max(max(peaks[0][v], peaks[1][v]), max(peaks[2][v], peaks[3][v]));
+    const Vec top = peak * splat(scale);
     const Mask higher = less(before + splat(kSlack), top);
     const Vec after = select(higher, top, before);
-    store(base + v * kWidth, after);
+    store(panel.base + v * kWidth, after);
     store(keep + v * kWidth, select(higher, exp_difference(before, after), splat(1.0F)));
   }
+  if (first) return;
   for (int lane = 0; lane < lanes; ++lane) moved = moved || keep[lane] != 1.0F;
   if (!moved) return;
   for (int v = 0; v < kVecs; ++v) {
     const Vec factor = load(keep + v * kWidth);
-    store(row_sum + v * kWidth, load(row_sum + v * kWidth) * factor);
-    for (std::int64_t c = 0; c < columns; ++c) {
-      float* x = sums + c * lanes + v * kWidth;
+    store(panel.row_sum + v * kWidth, load(panel.row_sum + v * kWidth) * factor);
+    for (std::int64_t c = 0; c < panel.columns; ++c) {
+      float* x = panel.sums + c * lanes + v * kWidth;
       store(x, load(x) * factor);
     }
   }
@@ -154,20 +189,67 @@ inline void softmax_panel(std::int64_t p, const PackedKeys& packed, int slot,
       coverage(task, block.panel.first, block.panel.last, packed.key, packed.keys);
   float* scores = buffers.slot[slot].scores;
   const float scale = finish_logits(block, covered, packed.rows, scores, nullptr, buffers.extra);
-  float* base = buffers.base + p * kPanel;
-  float* row_sum = buffers.row_sum + p * kPanel;
-  advance_base<kPanel>(packed.rows, scores, scale, buffers.padded_v, base, row_sum,
-                       buffers.sums + p * kPanel * buffers.padded_v);
+  const PanelSums<kPanel> sums = buffers.sums_of(p);
+  advance_base(packed.rows, scores, scale, sums);
   if (task.has_dropout) draw_dropout(block, packed.rows, buffers.extra);
-  exponentiate<Engine, Exp>(packed.rows, scores, scale, base,
-                            task.has_dropout ? buffers.extra : nullptr, row_sum,
+  exponentiate<Engine, Exp>(packed.rows, scores, scale, sums.base,
+                            task.has_dropout ? buffers.extra : nullptr, sums.row_sum,
                             buffers.slot[slot].probabilities, background);
 }
 
-/// All panels against the packed keys, one after the other.
-template <ForwardEngine Engine, class Exp>
-inline void forward_block(const HeadTask& task, const PackedKeys& packed,
-                          const ForwardBuffers<Engine>& buffers) {
+/// Keys and values of a block.
+template <ForwardEngine Engine>
+class KeyPacker {
+ public:
+  KeyPacker(const HeadTask& task, const PackedKeys& packed, const ForwardBuffers<Engine>& buffers,
+            typename Engine::Background& background)
+      : task_(task), packed_(packed), buffers_(buffers), background_(background) {}
+
+  bool pack_keys() const {
+    return pack(task_.k, [&](auto row, std::int64_t j, std::int64_t keys, std::int64_t rows) {
+      return Engine::pack_key_rows(row, task_.dtype, keys, rows, task_.dim,
+                                   buffers_.keys + Engine::key_rows_bytes(j, task_.dim));
+    });
+  }
+  bool pack_values() const {
+    return pack(task_.v, [&](auto row, std::int64_t j, std::int64_t keys, std::int64_t rows) {
+      return Engine::pack_key_columns(row, task_.dtype, keys, rows, task_.dim_v,
+                                      buffers_.values + Engine::key_columns_bytes(j, task_.dim_v));
+    });
+  }
+
+ private:
+  /// A few keys at a time, so that products go on meanwhile.
+  template <class Pack>
+  bool pack(const Rows& rows, Pack&& some) const {
+    const std::int64_t step = Engine::Background::kOverlaps ? Engine::kKeyStep : packed_.rows;
+    bool finite = true;
+    background_.pace(packed_.rows / step, 1);
+    for (std::int64_t j = 0; j < packed_.rows; j += step) {
+      finite = some(RowsFrom(rows, task_.dtype, packed_.key + j), j,
+                    smaller(step, packed_.keys - j), step) &&
+               finite;
+      background_.advance();
+    }
+    return finite;
+  }
+
+  const HeadTask& task_;
+  const PackedKeys& packed_;
+  const ForwardBuffers<Engine>& buffers_;
+  typename Engine::Background& background_;
+};
+
+/// All panels against a block of keys, one after the other; through(p) is called when those before
+/// p are. The last product may still be in the background afterwards. False if the engine cannot
+/// take what the data holds.
+template <ForwardEngine Engine, class Exp, class Through>
+inline bool forward_block(const HeadTask& task, const PackedKeys& packed,
+                          const ForwardBuffers<Engine>& buffers,
+                          typename Engine::Background& background, Through&& through) {
+  const KeyPacker<Engine> packer(task, packed, buffers, background);
+  bool finite = packer.pack_keys();
+  background.finish();  // the last sums of the block before, which take its values
   const auto sees = [&](std::int64_t p) {
     const auto& panel = buffers.panel[p];
     return coverage(task, panel.first, panel.last, packed.key, packed.keys) != Coverage::none;
@@ -188,14 +270,16 @@ inline void forward_block(const HeadTask& task, const PackedKeys& packed,
     engine.add_panel(task.dim_v, seen(p).rows, buffers.values, buffers.slot[slot].probabilities,
                      buffers.sums + p * Engine::kPanel * buffers.padded_v);
   };
-  typename Engine::Background background;
   if constexpr (!Engine::Background::kOverlaps) {
+    finite = packer.pack_values() && finite;
+    if (!finite && !Engine::kTakesAnything) return false;
     Engine engine;
     for (std::int64_t p = 0; p < buffers.panels; ++p) {
       if (!sees(p)) continue;
       scores(engine, p, 0);
       softmax_panel<Engine, Exp>(p, seen(p), 0, buffers, background);
       add_panel(engine, p, 0);
+      through(p + 1);
     }
   } else {
     // While one panel's exponentials are taken, the scores of the next and the sums of the one
@@ -206,6 +290,8 @@ inline void forward_block(const HeadTask& task, const PackedKeys& packed,
     };
     std::int64_t p = seeing(0);
     if (p < buffers.panels) scores(background, p, 0);
+    finite = packer.pack_values() && finite;
+    if (!finite && !Engine::kTakesAnything) return false;
     background.finish();
     for (int slot = 0; p < buffers.panels; slot = 1 - slot) {
       const std::int64_t next = seeing(p + 1);
@@ -213,25 +299,47 @@ inline void forward_block(const HeadTask& task, const PackedKeys& packed,
       softmax_panel<Engine, Exp>(p, seen(p), slot, buffers, background);
       background.finish();
       add_panel(background, p, slot);
+      through(p);
       p = next;
     }
-    background.finish();
   }
+  return true;
 }
 
-/// Divides one row by its sum and stores it. The sink joins the softmax here: a logit without a
-/// value. A row that sees no key stays empty, sink or not.
-inline void finish_row(const HeadTask& task, std::int64_t query, const float* row, double base,
-                       double row_sum) {
-  const bool empty = base == -kInfinity && row_sum == 0;  // not so if all it sees is NaN
-  const double top = task.has_sink && task.sink > base ? task.sink : base;
-  // 1 unless the sink is above the keys.
-  const double share = empty ? 0.0 : top == base ? 1.0 : ::exp(base - top);
-  const double sum = row_sum * share + (task.has_sink ? ::exp(task.sink - top) : 0.0);
-  const float factor = empty ? 0.0F : static_cast<float>(share / sum);
-  narrow_row(row, task.dim_v, factor, task.dtype, RowsFrom(task.out, task.dtype, query)(0));
-  if (task.lse != nullptr)
-    task.lse[query] = empty ? -kInfinity : static_cast<float>(top + ::log(sum));
+/// The end of a softmax: what the sums of a row are multiplied by, and its LSE.
+struct RowEnds {
+  Vec factor;
+  Vec lse;
+};
+
+/// The sink joins here, a logit without a value; minus infinity where there is none. A row that
+/// sees no key stays empty, sink or not.
+inline RowEnds end_rows(Vec base, Vec row_sum, Vec sink) {
+  const Vec nothing = splat(-kInfinity);
+  const Vec top = select(less(base, sink), sink, base);
+  const Vec share = exp_difference(base, top);  // 1 unless the sink is above the keys
+  const Vec sum = fma(row_sum, share, exp_difference(sink, top));
+  // Zero where nothing was seen; not so if all there was is NaN.
+  const Vec seen = select(equal(base, nothing), row_sum, splat(1.0F));
+  const Mask empty = equal(seen, splat(0.0F));
+  return {select(empty, splat(0.0F), share / sum), select(empty, nothing, add_log(top, sum))};
+}
+
+/// Stores the LSE of a panel's rows and gives what their sums are multiplied by.
+template <int lanes>
+inline void finish_rows(const Panel<lanes>& panel, const float* base, const float* row_sum,
+                        float* factor) {
+  const LaneValues<lanes> sink(
+      [&](int lane) { return panel.head[lane]->has_sink ? panel.head[lane]->sink : -kInfinity; });
+  float lse[lanes];
+  for (int v = 0; v < lanes / kWidth; ++v) {
+    const int at = v * kWidth;
+    const RowEnds ends = end_rows(load(base + at), load(row_sum + at), sink[v]);
+    store(factor + at, ends.factor);
+    store(lse + at, ends.lse);
+  }
+  if (panel.head[0]->lse == nullptr) return;
+  for (std::int64_t i = 0; i < panel.count; ++i) panel.head[i]->lse[panel.query[i]] = lse[i];
 }
 
 template <ForwardEngine Engine>
@@ -240,20 +348,23 @@ inline void store_panel(const ForwardItem& item, std::int64_t p,
   constexpr int kPanel = Engine::kPanel;
   const Panel<kPanel>& panel = buffers.panel[p];
   const std::int64_t dim_v = panel.head[0]->dim_v;
-  transpose(buffers.sums + p * kPanel * buffers.padded_v, kPanel, dim_v, kPanel, buffers.rows_out,
-            buffers.padded_v);
-  for (std::int64_t lane = 0; lane < panel.count; ++lane) {
-    const float* row = buffers.rows_out + lane * buffers.padded_v;
-    const float base = buffers.base[p * kPanel + lane];
-    const float row_sum = buffers.row_sum[p * kPanel + lane];
-    if (item.partial == nullptr) {
-      finish_row(*panel.head[lane], panel.query[lane], row, base, row_sum);
-      continue;
-    }
-    float* partial = item.partial + (p * kPanel + lane) * (dim_v + 2);
-    for (std::int64_t c = 0; c < dim_v; ++c) partial[c] = row[c];
-    partial[dim_v] = base;
-    partial[dim_v + 1] = row_sum;
+  const PanelSums<kPanel> sums = buffers.sums_of(p);
+  if (!sums.started) sums.start();
+  float factor[kPanel];
+  if (item.partial == nullptr) {
+    finish_rows(panel, sums.base, sums.row_sum, factor);
+    store_turned(sums.sums, kPanel, panel.count, dim_v, factor, panel.head[0]->dtype,
+                 [&](std::int64_t lane) { return panel.row_of(&HeadTask::out, lane); });
+    return;
+  }
+  const auto partial = [&](std::int64_t lane) -> float* {
+    return item.partial + (p * kPanel + lane) * (dim_v + 2);
+  };
+  fill(factor, kPanel, 1.0F);
+  store_turned<Fp32>(sums.sums, kPanel, panel.count, dim_v, factor, partial);
+  for (std::int64_t i = 0; i < panel.count; ++i) {
+    partial(i)[dim_v] = sums.base[i];
+    partial(i)[dim_v + 1] = sums.row_sum[i];
   }
 }
 
@@ -272,6 +383,7 @@ inline bool forward_item(const ForwardItem& item, void* memory) {
     const std::int64_t row = p * kPanel;
     Panel<kPanel>& panel = buffers.panel[p];
     panel = Panel<kPanel>(item.heads, item.row_begin + row, smaller(kPanel, rows - row));
+    buffers.started[p] = false;
     const Span span = visible_keys(task, panel.first, panel.last);
     seen = {smaller(seen.begin, span.begin), larger(seen.end, span.end)};
     finite = Engine::pack_query_panel(
@@ -279,54 +391,67 @@ inline bool forward_item(const ForwardItem& item, void* memory) {
                  panel.count, task.dim, buffers.queries + p * buffers.panel_bytes) &&
              finite;
   }
-  fill(buffers.sums, buffers.panels * kPanel * buffers.padded_v, 0.0F);
-  fill(buffers.base, buffers.panels * kPanel, -kInfinity);
-  fill(buffers.row_sum, buffers.panels * kPanel, 0.0F);
+  if (!finite && !Engine::kTakesAnything) return false;
 
+  typename Engine::Background background;
+  std::int64_t stored = 0;  // panels; each as soon as it is through, while its sums are near
+  const auto store_until = [&](std::int64_t panels) {
+    for (; stored < panels; ++stored) store_panel(item, stored, buffers);
+  };
   // Blocks start at multiples of their size, whatever the item's first query sees: a query's result
   // must not depend on which others are in its item.
   const std::int64_t begin = larger(item.key_begin, seen.begin) / Engine::kKeyBlock;
   const std::int64_t end = smaller(item.key_end, seen.end);
   for (std::int64_t key = begin * Engine::kKeyBlock; key < end; key += Engine::kKeyBlock) {
     const std::int64_t keys = smaller(Engine::kKeyBlock, end - key);
-    const std::int64_t padded = round_up(keys, Engine::kKeyStep);
-    finite = Engine::pack_key_rows(RowsFrom(task.k, task.dtype, key), task.dtype, keys, padded,
-                                   task.dim, buffers.keys) &&
-             finite;
-    finite = Engine::pack_key_columns(RowsFrom(task.v, task.dtype, key), task.dtype, keys, padded,
-                                      task.dim_v, buffers.values) &&
-             finite;
-    if (!finite && !Engine::kTakesAnything) return false;
-    forward_block<Engine, Exp>(task, {key, keys, padded}, buffers);
+    const PackedKeys packed{key, keys, round_up(keys, Engine::kKeyStep)};
+    const auto through = [&](std::int64_t p) {
+      if (key + keys == end) store_until(p);
+    };
+    if (!forward_block<Engine, Exp>(task, packed, buffers, background, through)) return false;
   }
-  for (std::int64_t p = 0; p < buffers.panels; ++p) store_panel(item, p, buffers);
+  background.finish();
+  store_until(buffers.panels);
   return true;
+}
+
+/// Adds up the splits of one row where the first lies.
+inline void merge_row(std::int64_t dim_v, float* first, std::int64_t splits, std::int64_t stride,
+                      float& base, float& row_sum) {
+  const auto part = [&](std::int64_t split) { return first + split * stride; };
+  base = -kInfinity;
+  for (std::int64_t s = 0; s < splits; ++s) {
+    const float other = part(s)[dim_v];
+    base = other > base ? other : base;
+  }
+  row_sum = 0;
+  for (std::int64_t s = 0; s < splits; ++s) {
+    const float* sums = part(s);
+    // Split 0 is where the sum is made, so it is always taken; a split that saw nothing is zero.
+    const float factor =
+        sums[dim_v] == -kInfinity ? 0.0F : static_cast<float>(::exp(sums[dim_v] - base));
+    row_sum += sums[dim_v + 1] * factor;
+    for (std::int64_t c = 0; c < dim_v; ++c)
+      first[c] = s == 0 ? sums[c] * factor : first[c] + sums[c] * factor;
+  }
 }
 
 inline void merge(const ForwardItem& item, std::int64_t splits, std::int64_t stride) {
   const HeadTask& task = *item.heads;
-  const std::int64_t width = task.dim_v + 2;
-  for (std::int64_t row = item.row_begin; row < item.row_end; ++row) {
-    float* first = item.partial + (row - item.row_begin) * width;
-    const auto part = [&](std::int64_t split) { return first + split * stride; };
-    float base = -kInfinity;
-    for (std::int64_t s = 0; s < splits; ++s) {
-      const float other = part(s)[task.dim_v];
-      base = other > base ? other : base;
-    }
-    float row_sum = 0;
-    for (std::int64_t s = 0; s < splits; ++s) {
-      const float* sums = part(s);
-      // Split 0 is where the sum is made, so it is always taken; a split that saw nothing is zero.
-      const float factor = sums[task.dim_v] == -kInfinity
-                               ? 0.0F
-                               : static_cast<float>(::exp(sums[task.dim_v] - base));
-      row_sum += sums[task.dim_v + 1] * factor;
-      for (std::int64_t c = 0; c < task.dim_v; ++c)
-        first[c] = s == 0 ? sums[c] * factor : first[c] + sums[c] * factor;
-    }
-    const HeadTask& head = item.heads[row / task.len_q];
-    finish_row(head, row % task.len_q, first, base, row_sum);
+  const auto first = [&](std::int64_t row) {
+    return item.partial + (row - item.row_begin) * (task.dim_v + 2);
+  };
+  for (std::int64_t row = item.row_begin; row < item.row_end; row += kWidth) {
+    const Panel<kWidth> panel(item.heads, row, smaller(kWidth, item.row_end - row));
+    float base[kWidth] = {};
+    float row_sum[kWidth] = {};
+    for (std::int64_t i = 0; i < panel.count; ++i)
+      merge_row(task.dim_v, first(row + i), splits, stride, base[i], row_sum[i]);
+    float factor[kWidth];
+    finish_rows(panel, base, row_sum, factor);
+    for (std::int64_t i = 0; i < panel.count; ++i)
+      narrow_row(first(row + i), task.dim_v, factor[i], task.dtype,
+                 panel.row_of(&HeadTask::out, i));
   }
 }
 

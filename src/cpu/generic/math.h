@@ -78,6 +78,30 @@ struct ShortExp {
   Vec shift;
 };
 
+/// base + log x, rounded little more than once, for normal x > 0; NaN for NaN.
+inline Vec add_log(Vec base, Vec x) {
+  const Vec magic = splat(12582912.0F);
+  const Vec n = power_below(x * splat(1.41421356F));
+  const Vec f = scale_by_power(x, magic - n, n, splat(-kInfinity)) - splat(1.0F);
+  const Vec z = f * f;
+  Vec p = splat(7.0376836292e-2F);
+  p = fma(p, f, splat(-1.1514610310e-1F));
+  p = fma(p, f, splat(1.1676998740e-1F));
+  p = fma(p, f, splat(-1.2420140846e-1F));
+  p = fma(p, f, splat(1.4249322787e-1F));
+  p = fma(p, f, splat(-1.6668057665e-1F));
+  p = fma(p, f, splat(2.0000714765e-1F));
+  p = fma(p, f, splat(-2.4999993993e-1F));
+  p = fma(p, f, splat(3.3333331174e-1F));
+  const Vec rest = f + fma(n, splat(-2.12194440e-4F), fma(p * z, f, z * splat(-0.5F)));
+  // n ln 2 without that rest is exact, and what its sum with the base loses is added again.
+  const Vec whole = n * splat(0.693359375F);
+  const Vec sum = base + whole;
+  const Vec part = sum - base;
+  const Vec lost = (base - (sum - part)) + (whole - part);
+  return select(equal(x, x), sum + (lost + rest), x);
+}
+
 struct Tanh {
   Vec value;
   Vec slope;  // 1 - tanh^2

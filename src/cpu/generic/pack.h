@@ -151,6 +151,15 @@ inline bool pack_transposed(RowOf row, DType dtype, std::int64_t count, std::int
   return finite;
 }
 
+/// The first `some` elements (fewer than a vector) of `a` to the end of a row.
+template <class Element>
+__attribute__((noinline)) inline void store_tail(typename Element::Type* target, Vec a,
+                                                 std::int64_t some) {
+  typename Element::Type tail[kWidth];
+  Element::store(tail, a);
+  for (std::int64_t i = 0; i < some; ++i) target[i] = tail[i];
+}
+
 /// source [count] times `factor` to one row of the dtype.
 template <class Element>
 inline void narrow_row(const float* source, std::int64_t count, float factor,
@@ -159,11 +168,8 @@ inline void narrow_row(const float* source, std::int64_t count, float factor,
   for (; i + kWidth <= count; i += kWidth)
     Element::store(target + i, load(source + i) * splat(factor));
   if (i == count) return;
-  float wide[kWidth] = {};
-  typename Element::Type tail[kWidth];
-  for (std::int64_t j = i; j < count; ++j) wide[j - i] = source[j];
-  Element::store(tail, load(wide) * splat(factor));
-  for (std::int64_t j = i; j < count; ++j) target[j] = tail[j - i];
+  store_tail<Element>(target + i, load_tail<Fp32>(source + i, count - i) * splat(factor),
+                      count - i);
 }
 
 inline void narrow_row(const float* source, std::int64_t count, float factor, DType dtype,
@@ -171,6 +177,55 @@ inline void narrow_row(const float* source, std::int64_t count, float factor, DT
   with_element(dtype, [&](auto element) {
     using Element = decltype(element);
     narrow_row<Element>(source, count, factor, static_cast<typename Element::Type*>(target));
+  });
+}
+
+/// kWidth columns of kWidth lanes, times a factor each, to the lanes' rows; if not whole, fewer.
+template <class Element, bool whole>
+STROBE_INLINE void store_turned_block(const float* source, std::int64_t lanes, Vec factor,
+                                      std::int64_t columns, std::int64_t count,
+                                      typename Element::Type* const* target, std::int64_t at) {
+  // Every index into the block is a constant, so that it stays in registers.
+  Vec block[kWidth];
+#pragma GCC unroll 16
+  for (int i = 0; i < kWidth; ++i)
+    block[i] = load(source + (whole ? i : smaller(i, columns - 1)) * lanes) * factor;
+  turn(block);
+#pragma GCC unroll 16
+  for (int i = 0; i < kWidth; ++i) {
+    if (whole)
+      Element::store(target[i] + at, block[i]);
+    else if (i < count)
+      store_tail<Element>(target[i] + at, block[i], columns);
+  }
+}
+
+/// source [columns][lanes] to `count` rows, one for every lane and times its factor.
+template <class Element, class RowOf>
+inline void store_turned(const float* source, std::int64_t lanes, std::int64_t count,
+                         std::int64_t columns, const float* factor, RowOf row) {
+  for (std::int64_t first = 0; first < count; first += kWidth) {
+    const std::int64_t rows = smaller(kWidth, count - first);
+    const Vec factors = load(factor + first);
+    typename Element::Type* target[kWidth] = {};
+    for (std::int64_t r = 0; r < rows; ++r)
+      target[r] = static_cast<typename Element::Type*>(row(first + r));
+    for (std::int64_t c = 0; c < columns; c += kWidth) {
+      const std::int64_t some = smaller(kWidth, columns - c);
+      const float* from = source + c * lanes + first;
+      if (rows == kWidth && some == kWidth)
+        store_turned_block<Element, true>(from, lanes, factors, some, rows, target, c);
+      else
+        store_turned_block<Element, false>(from, lanes, factors, some, rows, target, c);
+    }
+  }
+}
+
+template <class RowOf>
+inline void store_turned(const float* source, std::int64_t lanes, std::int64_t count,
+                         std::int64_t columns, const float* factor, DType dtype, RowOf row) {
+  with_element(dtype, [&](auto element) {
+    store_turned<decltype(element)>(source, lanes, count, columns, factor, row);
   });
 }
 

@@ -36,8 +36,12 @@ struct ThinEngine {
     }
   };
 
-  static std::int64_t key_rows_bytes(std::int64_t, std::int64_t) { return sizeof(RowTable); }
-  static std::int64_t key_columns_bytes(std::int64_t, std::int64_t) { return sizeof(RowTable); }
+  static std::int64_t key_rows_bytes(std::int64_t keys, std::int64_t) {
+    return keys * static_cast<std::int64_t>(sizeof(const Type*));
+  }
+  static std::int64_t key_columns_bytes(std::int64_t keys, std::int64_t) {
+    return key_rows_bytes(keys, 0);
+  }
   static std::int64_t query_panel_bytes(std::int64_t depth) {
     return static_cast<std::int64_t>(sizeof(QueryTable)) +
            kThinRows * round_up(depth, kWidth) * static_cast<std::int64_t>(sizeof(float));

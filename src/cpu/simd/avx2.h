@@ -64,6 +64,11 @@ inline Vec select(Mask m, Vec yes, Vec no) {
   return {_mm256_blendv_ps(no.v, yes.v, m.m)};
 }
 
+/// The largest n with 2^n <= x, for positive normal x.
+inline Vec power_below(Vec x) {
+  const __m256i biased = _mm256_srli_epi32(_mm256_castps_si256(x.v), 23);
+  return {_mm256_sub_ps(_mm256_cvtepi32_ps(biased), _mm256_set1_ps(127.0F))};
+}
 /// y * 2^n for the integer n in the low bits of `magic`, 0 where x < least.
 inline Vec scale_by_power(Vec y, Vec magic, Vec x, Vec least) {
   const __m256i scaled = _mm256_add_epi32(_mm256_castps_si256(y.v),
@@ -99,3 +104,17 @@ inline void store_bf16(std::uint16_t* p, Vec a) {
 }  // namespace strobe::cpu::STROBE_ISA
 
 #include "cpu/simd/transpose_x86.h"
+
+namespace strobe::cpu::STROBE_ISA {
+namespace {
+
+/// Transposes as many vectors as one has lanes.
+inline void turn(Vec (&rows)[Vec::kWidth]) {
+  __m256 row[8];
+  for (int i = 0; i < 8; ++i) row[i] = rows[i].v;
+  turn_eight(row);
+  for (int i = 0; i < 8; ++i) rows[i].v = row[i];
+}
+
+}  // namespace
+}  // namespace strobe::cpu::STROBE_ISA

@@ -62,6 +62,10 @@ inline Vec select(Mask m, Vec yes, Vec no) {
   return {_mm512_mask_blend_ps(m, no.v, yes.v)};
 }
 
+/// The largest n with 2^n <= x, for positive normal x.
+inline Vec power_below(Vec x) {
+  return {_mm512_getexp_ps(x.v)};
+}
 /// y * 2^n for the integer n in the low bits of `magic`, 0 where x < least.
 inline Vec scale_by_power(Vec y, Vec magic, Vec x, Vec least) {
   return {_mm512_castsi512_ps(_mm512_maskz_add_epi32(
@@ -81,6 +85,11 @@ inline void store_fp16(std::uint16_t* p, Vec a) {
                       _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 inline void store_bf16(std::uint16_t* p, Vec a) {
+#ifdef __AVX512BF16__
+  // Takes subnormals for zeros, as the products of the units that have it do.
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(a.v)));
+#else
   const __m512i bits = _mm512_castps_si512(a.v);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
@@ -89,6 +98,39 @@ inline void store_bf16(std::uint16_t* p, Vec a) {
   const __m512i result = _mm512_mask_blend_epi32(nan, rounded, quiet);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                       _mm512_cvtepi32_epi16(_mm512_srli_epi32(result, 16)));
+#endif
+}
+
+/// Transposes as many vectors as one has lanes.
+inline __attribute__((always_inline)) void turn(Vec (&rows)[Vec::kWidth]) {
+  __m512 a[16];
+  __m512 b[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i += 2) {  // pairs of lanes
+    a[i] = _mm512_unpacklo_ps(rows[i].v, rows[i + 1].v);
+    a[i + 1] = _mm512_unpackhi_ps(rows[i].v, rows[i + 1].v);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i += 4) {  // pairs of pairs
+    b[i] = _mm512_shuffle_ps(a[i], a[i + 2], 0x44);
+    b[i + 1] = _mm512_shuffle_ps(a[i], a[i + 2], 0xEE);
+    b[i + 2] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0x44);
+    b[i + 3] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0xEE);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 4; ++i) {  // quarters of vectors
+    a[i] = _mm512_shuffle_f32x4(b[i], b[i + 4], 0x88);
+    a[i + 4] = _mm512_shuffle_f32x4(b[i], b[i + 4], 0xDD);
+    a[i + 8] = _mm512_shuffle_f32x4(b[i + 8], b[i + 12], 0x88);
+    a[i + 12] = _mm512_shuffle_f32x4(b[i + 8], b[i + 12], 0xDD);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 4; ++i) {
+    rows[i].v = _mm512_shuffle_f32x4(a[i], a[i + 8], 0x88);
+    rows[i + 8].v = _mm512_shuffle_f32x4(a[i], a[i + 8], 0xDD);
+    rows[i + 4].v = _mm512_shuffle_f32x4(a[i + 4], a[i + 12], 0x88);
+    rows[i + 12].v = _mm512_shuffle_f32x4(a[i + 4], a[i + 12], 0xDD);
+  }
 }
 
 }  // namespace

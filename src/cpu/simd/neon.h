@@ -63,6 +63,11 @@ inline Vec select(Mask m, Vec yes, Vec no) {
   return {vbslq_f32(m, yes.v, no.v)};
 }
 
+/// The largest n with 2^n <= x, for positive normal x.
+inline Vec power_below(Vec x) {
+  const uint32x4_t biased = vshrq_n_u32(vreinterpretq_u32_f32(x.v), 23);
+  return {vsubq_f32(vcvtq_f32_u32(biased), vdupq_n_f32(127.0F))};
+}
 /// y * 2^n for the integer n in the low bits of `magic`, 0 where x < least.
 inline Vec scale_by_power(Vec y, Vec magic, Vec x, Vec least) {
   const uint32x4_t scaled =
@@ -88,21 +93,25 @@ inline void store_bf16(std::uint16_t* p, Vec a) {
   vst1_u16(p, vshrn_n_u32(vbslq_u32(number, rounded, quiet), 16));
 }
 
+/// Transposes as many vectors as one has lanes.
+inline void turn(Vec (&rows)[Vec::kWidth]) {
+  const float32x4x2_t low = vtrnq_f32(rows[0].v, rows[1].v);
+  const float32x4x2_t high = vtrnq_f32(rows[2].v, rows[3].v);
+  rows[0].v = vcombine_f32(vget_low_f32(low.val[0]), vget_low_f32(high.val[0]));
+  rows[1].v = vcombine_f32(vget_low_f32(low.val[1]), vget_low_f32(high.val[1]));
+  rows[2].v = vcombine_f32(vget_high_f32(low.val[0]), vget_high_f32(high.val[0]));
+  rows[3].v = vcombine_f32(vget_high_f32(low.val[1]), vget_high_f32(high.val[1]));
+}
+
 constexpr int kTransposeBlock = 4;
 
 /// target[c][r] = source[r][c] for a 4 x 4 block.
 inline void transpose_block(const float* source, std::int64_t source_stride, float* target,
                             std::int64_t target_stride) {
-  const float32x4x2_t low = vtrnq_f32(vld1q_f32(source), vld1q_f32(source + source_stride));
-  const float32x4x2_t high =
-      vtrnq_f32(vld1q_f32(source + 2 * source_stride), vld1q_f32(source + 3 * source_stride));
-  vst1q_f32(target, vcombine_f32(vget_low_f32(low.val[0]), vget_low_f32(high.val[0])));
-  vst1q_f32(target + target_stride,
-            vcombine_f32(vget_low_f32(low.val[1]), vget_low_f32(high.val[1])));
-  vst1q_f32(target + 2 * target_stride,
-            vcombine_f32(vget_high_f32(low.val[0]), vget_high_f32(high.val[0])));
-  vst1q_f32(target + 3 * target_stride,
-            vcombine_f32(vget_high_f32(low.val[1]), vget_high_f32(high.val[1])));
+  Vec rows[4];
+  for (int i = 0; i < 4; ++i) rows[i] = load(source + i * source_stride);
+  turn(rows);
+  for (int i = 0; i < 4; ++i) store(target + i * target_stride, rows[i]);
 }
 
 }  // namespace

@@ -88,6 +88,10 @@ inline Vec select(Mask m, Vec yes, Vec no) {
   return each_lane([&](int i) { return m.m[i] ? yes.v[i] : no.v[i]; });
 }
 
+/// The largest n with 2^n <= x, for positive normal x.
+inline Vec power_below(Vec x) {
+  return each_lane([&](int i) { return static_cast<float>(bits_of(x.v[i]) >> 23) - 127.0F; });
+}
 /// y * 2^n for the integer n in the low bits of `magic`, 0 where x < least.
 inline Vec scale_by_power(Vec y, Vec magic, Vec x, Vec least) {
   return each_lane([&](int i) {
@@ -107,6 +111,17 @@ inline void store_fp16(std::uint16_t* p, Vec a) {
 }
 inline void store_bf16(std::uint16_t* p, Vec a) {
   for (int i = 0; i < Vec::kWidth; ++i) p[i] = float_to_bf16(a.v[i]);
+}
+
+/// Transposes as many vectors as one has lanes.
+inline void turn(Vec (&rows)[Vec::kWidth]) {
+  for (int r = 0; r < Vec::kWidth; ++r) {
+    for (int c = 0; c < r; ++c) {
+      const float x = rows[r].v[c];
+      rows[r].v[c] = rows[c].v[r];
+      rows[c].v[r] = x;
+    }
+  }
 }
 
 constexpr int kTransposeBlock = 4;
