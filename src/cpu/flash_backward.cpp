@@ -22,9 +22,20 @@ void over_queries(const FlashCall& call, Body&& body) {
           int thread) { body(sequence, head, begin, end, thread); });
 }
 
+/// Where one item has all keys of a sequence, it needs little help.
+bool stores_dq(const FlashCall& call, std::int64_t sequence) {
+  const std::int64_t keys = call.length_k(sequence);
+  return keys > 0 && keys <= std::min(kAloneKeys, call.flash().split_keys);
+}
+bool finds_statistics(const FlashCall& call, std::int64_t sequence) {
+  return stores_dq(call, sequence) && call.length_k(sequence) <= kOneBlockKeys;
+}
+
 void row_statistics(const FlashCall& call) {
+  if (call.problem().keys() <= std::min(kOneBlockKeys, call.flash().split_keys)) return;
   over_queries(call, [&](std::int64_t sequence, std::int64_t head, std::int64_t begin,
                          std::int64_t end, int thread) {
+    if (finds_statistics(call, sequence)) return;
     call.flash().kernels->row_statistics(call.task(sequence, head), begin, end,
                                          call.scratch(thread));
   });
@@ -64,13 +75,15 @@ void grad_qkv(const FlashCall& call) {
   parallel_for(static_cast<std::int64_t>(items.size()), plan.threads,
                [&](std::int64_t i, int thread) {
                  const WorkItem& item = items[static_cast<std::size_t>(i)];
-                 const BackwardItem prepared{
-                     .heads = call.tasks(item.sequence, item.key_head, thread),
-                     .group = call.problem().group(),
-                     .key_begin = item.key_begin,
-                     .key_end = item.key_end,
-                     .dq = call.row_sums(plan.dq_offset, item.key_begin / plan.split_keys,
-                                         item.sequence, item.key_head, 0, call.problem().dim)};
+                 BackwardItem prepared{.heads = call.tasks(item.sequence, item.key_head, thread),
+                                       .group = call.problem().group(),
+                                       .key_begin = item.key_begin,
+                                       .key_end = item.key_end,
+                                       .statistics = finds_statistics(call, item.sequence)};
+                 if (!stores_dq(call, item.sequence)) {
+                   prepared.dq = call.row_sums(plan.dq_offset, item.key_begin / plan.split_keys,
+                                               item.sequence, item.key_head, 0, call.problem().dim);
+                 }
                  plan.kernels->backward(prepared, call.scratch(thread));
                });
 }
@@ -79,8 +92,10 @@ void sum_dq(const FlashCall& call) {
   const FlashPlan& plan = call.flash();
   const std::int64_t dim = call.problem().dim;
   const std::int64_t group = call.problem().group();
+  if (!call.problem().varlen() && call.problem().batch > 0 && stores_dq(call, 0)) return;
   over_queries(call, [&](std::int64_t sequence, std::int64_t head, std::int64_t begin,
                          std::int64_t end, int) {
+    if (stores_dq(call, sequence)) return;
     const HeadTask task = call.task(sequence, head);
     float* shares = call.row_sums(plan.dq_offset, 0, sequence, head / group,
                                   head % group * task.len_q + begin, dim);

@@ -65,9 +65,15 @@ struct BackwardItem {
   std::int64_t group = 1;
   std::int64_t key_begin = 0, key_end = 0;
   /// This item's share of dq, [group * len_q][dim], not yet scaled. Rows that see none of the keys
-  /// are left alone.
+  /// are left alone. Null: the item has all keys, at most kAloneKeys, and stores dq itself.
   float* dq = nullptr;
+  /// Whether row_statistics is left to the item, which has all keys, at most kOneBlockKeys.
+  bool statistics = false;
 };
+
+/// Keys that an item of the backward pass takes at once, and that it takes in one block.
+inline constexpr std::int64_t kAloneKeys = 1024;
+inline constexpr std::int64_t kOneBlockKeys = 128;
 
 /// One instruction set's kernels. Every function works inside `scratch` (as long as the function
 /// for it says, aligned to 64) and allocates nothing.

@@ -4,8 +4,7 @@
 // dq: five products, and every sum has one owner, so that the result does not depend on the number
 // of threads.
 
-#include "cpu/generic/engine.h"
-#include "cpu/generic/logits.h"
+#include "cpu/generic/recompute.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {
@@ -13,129 +12,7 @@ namespace {
 /// Panels of queries that are taken together, so that dk and dv are read and written once for them.
 constexpr std::int64_t kQueryPanels = 4;
 /// Keys that stay packed while all queries pass by.
-constexpr std::int64_t kChunk = 1024;
-
-/// What is needed of one panel of queries.
-template <BackwardEngine Engine>
-struct PanelBuffers {
-  static constexpr int kPanel = Engine::kPanel;
-
-  PanelBuffers() = default;
-  PanelBuffers(Scratch& scratch, std::int64_t dim, std::int64_t dim_v)
-      : panel(scratch.take<Panel<kPanel>>(1)),
-        queries(scratch.bytes(Engine::query_panel_bytes(dim))),
-        douts(scratch.bytes(Engine::query_panel_bytes(dim_v))),
-        lse(scratch.take<float>(kPanel)),
-        correction(scratch.take<float>(kPanel)),
-        delta(scratch.take<float>(kPanel)) {}
-
-  Panel<kPanel>* panel;
-  void* queries;
-  void* douts;
-  float* lse;  // +inf for lanes without a row and rows that saw nothing: e^(x - inf) is 0
-  float* correction;
-  float* delta;
-
-  bool load(const HeadTask& task, std::int64_t query, std::int64_t count) const {
-    *panel = Panel<kPanel>(&task, query, count);
-    for (std::int64_t i = 0; i < kPanel; ++i) {
-      const float given = i < count ? task.lse[query + i] : -kInfinity;
-      lse[i] = given == -kInfinity ? kInfinity : given;
-      correction[i] = i < count ? task.correction[query + i] : 0.0F;
-      delta[i] = i < count ? task.delta[query + i] : 0.0F;
-    }
-    const bool finite = Engine::pack_query_panel(RowsFrom(task.q, task.dtype, query), task.dtype,
-                                                 count, task.dim, queries);
-    return Engine::pack_query_panel(RowsFrom(task.dout, task.dtype, query), task.dtype, count,
-                                    task.dim_v, douts) &&
-           finite;
-  }
-};
-
-/// One block of keys as the scores take them.
-template <BackwardEngine Engine>
-struct KeyBuffers {
-  KeyBuffers() = default;
-  KeyBuffers(Scratch& scratch, std::int64_t dim, std::int64_t dim_v)
-      : keys(scratch.bytes(Engine::key_rows_bytes(Engine::kGradientKeys, dim))),
-        values(scratch.bytes(Engine::key_rows_bytes(Engine::kGradientKeys, dim_v))) {}
-
-  void* keys;
-  void* values;
-
-  bool load(const HeadTask& task, std::int64_t key, std::int64_t count) const {
-    const std::int64_t padded = round_up(count, Engine::kKeyStep);
-    const bool finite = Engine::pack_key_rows(RowsFrom(task.k, task.dtype, key), task.dtype, count,
-                                              padded, task.dim, keys);
-    return Engine::pack_key_rows(RowsFrom(task.v, task.dtype, key), task.dtype, count, padded,
-                                 task.dim_v, values) &&
-           finite;
-  }
-};
-
-/// Blocks [kKeyBlock][kPanel] of one panel against one block of keys.
-template <BackwardEngine Engine>
-struct ScoreBuffers {
-  ScoreBuffers() = default;
-  explicit ScoreBuffers(Scratch& scratch)
-      : logits(scratch.take<float>(kSize)),
-        gradients(scratch.take<float>(kSize)),
-        slope(scratch.take<float>(kSize)),
-        extra(scratch.take<float>(kSize)) {}
-
-  static constexpr std::int64_t kSize = std::int64_t{Engine::kGradientKeys} * Engine::kPanel;
-  float* logits;     // up to the scale that `finish_scores` returns
-  float* gradients;  // of the probabilities, with dropout's zeros and scale
-  float* slope;      // derivative of the softcap
-  float* extra;      // bias or dropout
-};
-
-/// Raw scores and the gradients of the probabilities.
-template <class Products, BackwardEngine Engine>
-inline void multiply_scores(Products& products, const HeadTask& task, std::int64_t rows,
-                            const KeyBuffers<Engine>& keys, const PanelBuffers<Engine>& panel,
-                            const ScoreBuffers<Engine>& scores) {
-  products.scores(rows, task.dim, keys.keys, panel.queries, scores.logits);
-  products.scores(rows, task.dim_v, keys.values, panel.douts, scores.gradients);
-}
-
-/// From there to logits; dropout reaches the gradients. Returns the scale left to apply to the
-/// logits.
-template <BackwardEngine Engine>
-inline float finish_scores(const Block<Engine::kPanel>& block, Coverage covered, std::int64_t rows,
-                           const ScoreBuffers<Engine>& scores) {
-  const float scale =
-      finish_logits(block, covered, rows, scores.logits, scores.slope, scores.extra);
-  if (block.task().has_dropout) {
-    draw_dropout(block, rows, scores.extra);
-    for (std::int64_t i = 0; i < rows * Engine::kPanel; i += kWidth)
-      store(scores.gradients + i, load(scores.gradients + i) * load(scores.extra + i));
-  }
-  return scale;
-}
-
-/// From what `finish_scores` left in one vector: the probability as it multiplied the values, and
-/// the gradient of the logit, before it goes back through the softcap.
-struct Differentiated {
-  Vec probability;
-  Vec gradient;
-};
-
-template <BackwardEngine Engine, class Exp>
-STROBE_INLINE Differentiated differentiate(const HeadTask& task, std::int64_t at, int v,
-                                           const Exp& exp, const PanelBuffers<Engine>& panel,
-                                           const ScoreBuffers<Engine>& scores) {
-  const Vec nothing = splat(0.0F);
-  Vec raw = exp(load(scores.logits + at));
-  // A lane without a row has no probability, even against a key that is NaN.
-  if (Engine::kTakesAnything)
-    raw = select(equal(load(panel.lse + v * kWidth), splat(kInfinity)), nothing, raw);
-  const Vec p = fma(raw, load(panel.correction + v * kWidth), raw);
-  Vec dx = p * (load(scores.gradients + at) - load(panel.delta + v * kWidth));
-  // A hidden key has no gradient, not even the NaN that 0 times an infinite dp would be.
-  if (Engine::kTakesAnything) dx = select(equal(p, nothing), nothing, dx);
-  return {task.has_dropout ? p * load(scores.extra + at) : p, dx};
-}
+constexpr std::int64_t kChunk = kAloneKeys;
 
 /// One block of keys and its sums.
 template <BackwardEngine Engine>
@@ -162,8 +39,7 @@ struct BackwardBuffers {
   BackwardBuffers(Scratch& scratch, std::int64_t dim, std::int64_t dim_v)
       : padded(round_up(dim, Engine::kColumnStep)),
         padded_v(round_up(dim_v, Engine::kColumnStep)),
-        dq(scratch.take<float>(kQueryPanels * kPanel * padded)),
-        rows(scratch.take<float>(kPanel * padded)) {
+        dq(scratch.take<float>(kQueryPanels * kPanel * padded)) {
     for (auto& one : slot) {
       one.scores = ScoreBuffers<Engine>(scratch);
       one.gradients = scratch.bytes(Engine::kOneBlock ? 0 : Engine::right_block_bytes(kKeys));
@@ -182,8 +58,7 @@ struct BackwardBuffers {
 
   std::int64_t padded;
   std::int64_t padded_v;
-  float* dq;    // [panel][padded][kPanel]
-  float* rows;  // [kPanel][padded], a panel of dq turned back
+  float* dq;  // [panel][padded][kPanel]
   PanelBuffers<Engine> panel[kQueryPanels];
   KeyGradients<Engine> block[kBlocks];
 
@@ -228,9 +103,11 @@ struct Pipeline {
 template <BackwardEngine Engine, class Exp>
 class BackwardStep {
  public:
-  BackwardStep(const HeadTask& task, std::int64_t panels, std::int64_t key, std::int64_t keys,
-               const BackwardBuffers<Engine>& buffers, Pipeline<Engine>& pipeline)
+  BackwardStep(const HeadTask& task, bool statistics, std::int64_t panels, std::int64_t key,
+               std::int64_t keys, const BackwardBuffers<Engine>& buffers,
+               Pipeline<Engine>& pipeline)
       : task_(task),
+        statistics_(statistics),
         panels_(panels),
         first_key_(key),
         keys_(keys),
@@ -360,6 +237,20 @@ class BackwardStep {
 
   /// Scores to probabilities and gradients, into the engine's blocks.
   void differentiate_panel(std::int64_t b, std::int64_t p, int slot, int left) const {
+    const PanelBuffers<Engine>& panel = buffers_.panel[p];
+    const ScoreBuffers<Engine>& scores = buffers_.slot[slot].scores;
+    const float scale =
+        finish_scores<Engine>({*panel.panel, key(b), count(b)}, covered(b, p), rows(b), scores);
+    if (!statistics_) return differentiate_panel<Exp>(scale, b, p, slot, left);
+    RowSums<Engine::kPanel> sums;
+    take_probabilities<Engine, Exp>(rows(b), scale, panel, scores, sums);
+    sums.store_statistics(task_, panel.panel->first, panel.panel->count);
+    panel.load_statistics(task_);
+    differentiate_panel<TakenExp>(scale, b, p, slot, left);
+  }
+
+  template <class AnyExp>
+  void differentiate_panel(float scale, std::int64_t b, std::int64_t p, int slot, int left) const {
     constexpr int kRows = Engine::kBlockRows;
     constexpr int kVectors = Engine::kBlockVectors;
     constexpr int kAllVectors = Engine::kPanel / kWidth;
@@ -369,13 +260,11 @@ class BackwardStep {
     void* right = buffers_.slot[slot].gradients;
     Background& background = pipeline_.background;
     const std::int64_t padded = rows(b);
-    const float scale =
-        finish_scores<Engine>({*panel.panel, key(b), count(b)}, covered(b, p), padded, scores);
     background.pace(padded / kRows * (kAllVectors / kVectors), panels_ - p);
     for (int first = 0; first < kAllVectors; first += kVectors) {
-      Exp exp[kVectors];
+      AnyExp exp[kVectors];
       for (int v = 0; v < kVectors; ++v)
-        exp[v] = Exp(scale, load(panel.lse + (first + v) * kWidth));
+        exp[v] = AnyExp(scale, load(panel.lse + (first + v) * kWidth));
       for (std::int64_t j = 0; j < padded; j += kRows) {
         Vec probability[kRows][kVectors];
         Vec gradient[kRows][kVectors];
@@ -397,6 +286,7 @@ class BackwardStep {
   }
 
   const HeadTask& task_;
+  bool statistics_;  // not there yet: all keys are in this one block
   std::int64_t panels_;
   std::int64_t first_key_;
   std::int64_t keys_;
@@ -405,20 +295,35 @@ class BackwardStep {
   Pipeline<Engine>& pipeline_;
 };
 
-/// Adds the block's dq to the item's share of it, or begins it.
+/// dq of a block of queries: to where it belongs, or to the item's share, which `first` begins.
 template <BackwardEngine Engine>
 inline void store_dq(const BackwardItem& item, const HeadTask& task, std::int64_t query,
                      std::int64_t count, bool first, const BackwardBuffers<Engine>& buffers) {
   constexpr int kPanel = Engine::kPanel;
-  float* share = item.dq + (&task - item.heads) * task.len_q * task.dim + query * task.dim;
+  float factor[kPanel];
+  fill(factor, kPanel, item.dq == nullptr ? task.scale : 1.0F);
+  float* share = item.dq + (&task - item.heads) * task.len_q * task.dim;
   for (std::int64_t i = 0; i < count; i += kPanel) {
-    transpose(buffers.dq + i * buffers.padded, kPanel, task.dim, kPanel, buffers.rows,
-              buffers.padded);
-    for (std::int64_t lane = 0; lane < smaller(kPanel, count - i); ++lane) {
-      const float* row = buffers.rows + lane * buffers.padded;
-      float* target = share + (i + lane) * task.dim;
-      for (std::int64_t c = 0; c < task.dim; ++c) target[c] = first ? row[c] : target[c] + row[c];
-    }
+    const float* from = buffers.dq + i * buffers.padded;
+    const std::int64_t lanes = smaller(kPanel, count - i);
+    const auto row = [&](std::int64_t lane) { return share + (query + i + lane) * task.dim; };
+    if (item.dq == nullptr)
+      store_turned(from, kPanel, lanes, task.dim, factor, task.dtype,
+                   RowsFrom(task.dq, task.dtype, query + i));
+    else if (first)
+      store_turned<Fp32>(from, kPanel, lanes, task.dim, factor, row);
+    else
+      store_turned<SumFp32>(from, kPanel, lanes, task.dim, factor, row);
+  }
+}
+
+/// What an item that has all keys is to store for queries that see none of them.
+inline void clear_others(const BackwardItem& item, const HeadTask& task, Span seeing) {
+  for (std::int64_t query = 0; query < task.len_q; ++query) {
+    if (query >= seeing.begin && query < seeing.end) continue;
+    if (item.statistics) task.correction[query] = task.delta[query] = 0.0F;
+    __builtin_memset(RowsFrom(task.dq, task.dtype, query)(0), 0,
+                     static_cast<std::size_t>(task.dim * bytes_of(task.dtype)));
   }
 }
 
@@ -430,6 +335,7 @@ inline bool backward_head(const BackwardItem& item, const HeadTask& task, std::i
   constexpr std::int64_t kQueries = kQueryPanels * Engine::kPanel;
   const Span whole = seeing_queries(task, item.key_begin, item.key_end - 1);
   const Span span = seeing_queries(task, key, key + keys - 1);
+  if (item.dq == nullptr) clear_others(item, task, whole);
   // All chunks of the item cut the queries alike, and the first begins every row of the share.
   for (std::int64_t query = whole.begin; query < whole.end; query += kQueries) {
     const std::int64_t count = smaller(kQueries, whole.end - query);
@@ -441,6 +347,7 @@ inline bool backward_head(const BackwardItem& item, const HeadTask& task, std::i
       const std::int64_t at = p * Engine::kPanel;
       finite =
           buffers.panel[p].load(task, query + at, smaller(Engine::kPanel, count - at)) && finite;
+      if (!item.statistics) buffers.panel[p].load_statistics(task);
     }
     pipeline.rows = pipeline.after(pipeline.rows);
     const auto& rows = buffers.rows_of[pipeline.rows];
@@ -452,7 +359,7 @@ inline bool backward_head(const BackwardItem& item, const HeadTask& task, std::i
              finite;
     if (!finite && !Engine::kTakesAnything) return false;
     fill(buffers.dq, panels * Engine::kPanel * buffers.padded, 0.0F);
-    BackwardStep<Engine, Exp>(task, panels, key, keys, buffers, pipeline).run();
+    BackwardStep<Engine, Exp>(task, item.statistics, panels, key, keys, buffers, pipeline).run();
     store_dq(item, task, query, count, first, buffers);
   }
   return true;
@@ -461,13 +368,13 @@ inline bool backward_head(const BackwardItem& item, const HeadTask& task, std::i
 template <BackwardEngine Engine>
 inline void store_keys(const HeadTask& task, std::int64_t key, std::int64_t keys,
                        const BackwardBuffers<Engine>& buffers) {
-  for (std::int64_t j = 0; j < keys; ++j) {
+  for (std::int64_t j = 0; j < keys; j += Engine::kGradientKeys) {
     const KeyGradients<Engine>& block = buffers.block[j / Engine::kGradientKeys];
-    const std::int64_t row = j % Engine::kGradientKeys;
-    narrow_row(block.dk + row * buffers.padded, task.dim, task.scale, task.dtype,
-               RowsFrom(task.dk, task.dtype, key + j)(0));
-    narrow_row(block.dv + row * buffers.padded_v, task.dim_v, 1.0F, task.dtype,
-               RowsFrom(task.dv, task.dtype, key + j)(0));
+    const std::int64_t rows = smaller(Engine::kGradientKeys, keys - j);
+    narrow_rows(block.dk, buffers.padded, rows, task.dim, task.scale, task.dtype,
+                RowsFrom(task.dk, task.dtype, key + j));
+    narrow_rows(block.dv, buffers.padded_v, rows, task.dim_v, 1.0F, task.dtype,
+                RowsFrom(task.dv, task.dtype, key + j));
   }
 }
 
@@ -478,6 +385,7 @@ inline bool backward_item(const BackwardItem& item, void* memory) {
   const HeadTask& task = *item.heads;
   Scratch scratch(memory);
   const BackwardBuffers<Engine> buffers(scratch, task.dim, task.dim_v);
+  static_assert(kOneBlockKeys <= Engine::kGradientKeys);
   for (std::int64_t key = item.key_begin; key < item.key_end; key += kChunk) {
     const std::int64_t keys = smaller(kChunk, item.key_end - key);
     bool finite = true;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "cpu/generic/backward.h"
 #include "cpu/generic/engine.h"
 #include "cpu/generic/forward.h"
 #include "cpu/generic/row_gradients.h"

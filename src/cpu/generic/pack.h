@@ -27,6 +27,12 @@ struct Bf16 {
   static void store(Type* p, Vec a) { store_bf16(p, a); }
 };
 
+/// Stores to float32 by adding to what is there.
+struct SumFp32 {
+  using Type = float;
+  static void store(Type* p, Vec a) { STROBE_ISA::store(p, STROBE_ISA::load(p) + a); }
+};
+
 /// Calls body with the element type of a dtype.
 template <class Body>
 STROBE_INLINE void with_element(DType dtype, Body&& body) {
@@ -155,7 +161,8 @@ inline bool pack_transposed(RowOf row, DType dtype, std::int64_t count, std::int
 template <class Element>
 __attribute__((noinline)) inline void store_tail(typename Element::Type* target, Vec a,
                                                  std::int64_t some) {
-  typename Element::Type tail[kWidth];
+  typename Element::Type tail[kWidth] = {};
+  for (std::int64_t i = 0; i < some; ++i) tail[i] = target[i];  // a store may add to it
   Element::store(tail, a);
   for (std::int64_t i = 0; i < some; ++i) target[i] = tail[i];
 }
@@ -172,12 +179,21 @@ inline void narrow_row(const float* source, std::int64_t count, float factor,
                       count - i);
 }
 
-inline void narrow_row(const float* source, std::int64_t count, float factor, DType dtype,
-                       void* target) {
+/// source [rows][stride] times `factor` to rows of the dtype.
+template <class RowOf>
+inline void narrow_rows(const float* source, std::int64_t stride, std::int64_t rows,
+                        std::int64_t columns, float factor, DType dtype, RowOf row) {
   with_element(dtype, [&](auto element) {
     using Element = decltype(element);
-    narrow_row<Element>(source, count, factor, static_cast<typename Element::Type*>(target));
+    for (std::int64_t r = 0; r < rows; ++r)
+      narrow_row<Element>(source + r * stride, columns, factor,
+                          static_cast<typename Element::Type*>(row(r)));
   });
+}
+
+inline void narrow_row(const float* source, std::int64_t count, float factor, DType dtype,
+                       void* target) {
+  narrow_rows(source, count, 1, count, factor, dtype, [&](std::int64_t) { return target; });
 }
 
 /// kWidth columns of kWidth lanes, times a factor each, to the lanes' rows; if not whole, fewer.

@@ -2,7 +2,7 @@
 // The parts of the backward pass that go over queries alone: row statistics and the gradient of the
 // bias.
 
-#include "cpu/generic/backward.h"
+#include "cpu/generic/recompute.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {
@@ -67,48 +67,11 @@ inline void quick_statistics(const HeadTask& task, std::int64_t query) {
   });
 }
 
-/// Adds one block's sums of p and of p * dp, lane by lane.
-template <BackwardEngine Engine, class Exp>
-inline void add_statistics(std::int64_t keys, float scale, const RowBuffers<Engine>& buffers,
-                           float* sums, float* dots) {
-  constexpr int kLanes = Engine::kPanel;
-  for (int v = 0; v < kLanes / kWidth; ++v) {
-    Vec sum = splat(0.0F);
-    Vec dot = splat(0.0F);
-    const Exp exp(scale, load(buffers.panel.lse + v * kWidth));
-    for (std::int64_t j = 0; j < keys; ++j) {
-      const std::int64_t at = j * kLanes + v * kWidth;
-      const Vec p = exp(load(buffers.scores.logits + at));
-      sum = sum + p;
-      const Vec more = fma(p, load(buffers.scores.gradients + at), dot);
-      dot = select(equal(p, splat(0.0F)), dot, more);  // hidden: not even 0 * infinity
-    }
-    store(sums + v * kWidth, load(sums + v * kWidth) + sum);
-    store(dots + v * kWidth, load(dots + v * kWidth) + dot);
-  }
-}
-
-/// From the sums of a panel to the row statistics of the task.
-inline void store_statistics(const HeadTask& task, std::int64_t query, std::int64_t count,
-                             const float* sums, const float* dots) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float lse = task.lse[query + i];
-    // One, but for the rounding of the LSE.
-    const double sum = sums[i] + (task.has_sink ? ::exp(double{task.sink} - lse) : 0.0);
-    const float correction = lse == -kInfinity ? 0.0F : static_cast<float>((1.0 - sum) / sum);
-    task.correction[query + i] = correction;
-    task.delta[query + i] = dots[i] + dots[i] * correction;
-  }
-}
-
 /// With the engine of the pass after: what cancels there must cancel to the last bit.
 template <BackwardEngine Engine, class Exp>
 inline bool exact_statistics(const HeadTask& task, std::int64_t query, std::int64_t count,
                              Span span, const RowBuffers<Engine>& buffers) {
-  float sums[Engine::kPanel] = {};
-  float dots[Engine::kPanel] = {};
-  for (std::int64_t i = 0; i < count; ++i)
-    task.correction[query + i] = task.delta[query + i] = 0.0F;  // load() reads them
+  RowSums<Engine::kPanel> sums;
   bool finite = buffers.panel.load(task, query, count);
   for (std::int64_t key = span.begin; key < span.end; key += Engine::kGradientKeys) {
     const std::int64_t keys = smaller(Engine::kGradientKeys, span.end - key);
@@ -118,9 +81,10 @@ inline bool exact_statistics(const HeadTask& task, std::int64_t query, std::int6
     finite = buffers.keys.load(task, key, keys) && finite;
     if (!finite && !Engine::kTakesAnything) return false;
     const float scale = recompute({panel, key, keys}, covered, buffers);
-    add_statistics<Engine, Exp>(keys, scale, buffers, sums, dots);
+    take_probabilities<Engine, Exp>(round_up(keys, Engine::kKeyStep), scale, buffers.panel,
+                                    buffers.scores, sums);
   }
-  store_statistics(task, query, count, sums, dots);
+  sums.store_statistics(task, query, count);
   return true;
 }
 
@@ -157,6 +121,7 @@ inline std::int64_t grad_bias_add(const HeadTask& task, std::int64_t q_begin, st
   for (std::int64_t query = q_begin; query < q_end; query += kLanes) {
     const std::int64_t count = smaller(kLanes, q_end - query);
     finite = buffers.panel.load(task, query, count) && finite;
+    buffers.panel.load_statistics(task);
     if (!finite && !Engine::kTakesAnything) return query;
     const Panel<kLanes>& panel = *buffers.panel.panel;
     const Coverage covered = coverage(task, panel.first, panel.last, k_begin, keys);

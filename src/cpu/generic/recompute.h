@@ -1,0 +1,191 @@
+#pragma once
+// What the backward pass computes once more: scores, the gradients of probabilities beside them,
+// and from both the probabilities and the statistics of rows.
+
+#include <math.h>
+
+#include "cpu/generic/engine.h"
+#include "cpu/generic/logits.h"
+
+namespace strobe::cpu::STROBE_ISA {
+namespace {
+
+/// What is needed of one panel of queries.
+template <BackwardEngine Engine>
+struct PanelBuffers {
+  static constexpr int kPanel = Engine::kPanel;
+
+  PanelBuffers() = default;
+  PanelBuffers(Scratch& scratch, std::int64_t dim, std::int64_t dim_v)
+      : panel(scratch.take<Panel<kPanel>>(1)),
+        queries(scratch.bytes(Engine::query_panel_bytes(dim))),
+        douts(scratch.bytes(Engine::query_panel_bytes(dim_v))),
+        lse(scratch.take<float>(kPanel)),
+        correction(scratch.take<float>(kPanel)),
+        delta(scratch.take<float>(kPanel)) {}
+
+  Panel<kPanel>* panel;
+  void* queries;
+  void* douts;
+  float* lse;  // +inf for lanes without a row and rows that saw nothing: e^(x - inf) is 0
+  float* correction;
+  float* delta;
+
+  bool load(const HeadTask& task, std::int64_t query, std::int64_t count) const {
+    *panel = Panel<kPanel>(&task, query, count);
+    for (std::int64_t i = 0; i < kPanel; ++i) {
+      const float given = i < count ? task.lse[query + i] : -kInfinity;
+      lse[i] = given == -kInfinity ? kInfinity : given;
+    }
+    const bool finite = Engine::pack_query_panel(RowsFrom(task.q, task.dtype, query), task.dtype,
+                                                 count, task.dim, queries);
+    return Engine::pack_query_panel(RowsFrom(task.dout, task.dtype, query), task.dtype, count,
+                                    task.dim_v, douts) &&
+           finite;
+  }
+  /// What row_statistics has found, or the item itself.
+  void load_statistics(const HeadTask& task) const {
+    const std::int64_t query = panel->first;
+    for (std::int64_t i = 0; i < kPanel; ++i) {
+      correction[i] = i < panel->count ? task.correction[query + i] : 0.0F;
+      delta[i] = i < panel->count ? task.delta[query + i] : 0.0F;
+    }
+  }
+};
+
+/// One block of keys as the scores take them.
+template <BackwardEngine Engine>
+struct KeyBuffers {
+  KeyBuffers() = default;
+  KeyBuffers(Scratch& scratch, std::int64_t dim, std::int64_t dim_v)
+      : keys(scratch.bytes(Engine::key_rows_bytes(Engine::kGradientKeys, dim))),
+        values(scratch.bytes(Engine::key_rows_bytes(Engine::kGradientKeys, dim_v))) {}
+
+  void* keys;
+  void* values;
+
+  bool load(const HeadTask& task, std::int64_t key, std::int64_t count) const {
+    const std::int64_t padded = round_up(count, Engine::kKeyStep);
+    const bool finite = Engine::pack_key_rows(RowsFrom(task.k, task.dtype, key), task.dtype, count,
+                                              padded, task.dim, keys);
+    return Engine::pack_key_rows(RowsFrom(task.v, task.dtype, key), task.dtype, count, padded,
+                                 task.dim_v, values) &&
+           finite;
+  }
+};
+
+/// Blocks [kKeyBlock][kPanel] of one panel against one block of keys.
+template <BackwardEngine Engine>
+struct ScoreBuffers {
+  ScoreBuffers() = default;
+  explicit ScoreBuffers(Scratch& scratch)
+      : logits(scratch.take<float>(kSize)),
+        gradients(scratch.take<float>(kSize)),
+        slope(scratch.take<float>(kSize)),
+        extra(scratch.take<float>(kSize)) {}
+
+  static constexpr std::int64_t kSize = std::int64_t{Engine::kGradientKeys} * Engine::kPanel;
+  float* logits;     // up to the scale that `finish_scores` returns
+  float* gradients;  // of the probabilities, with dropout's zeros and scale
+  float* slope;      // derivative of the softcap
+  float* extra;      // bias or dropout
+};
+
+/// Raw scores and the gradients of the probabilities.
+template <class Products, BackwardEngine Engine>
+inline void multiply_scores(Products& products, const HeadTask& task, std::int64_t rows,
+                            const KeyBuffers<Engine>& keys, const PanelBuffers<Engine>& panel,
+                            const ScoreBuffers<Engine>& scores) {
+  products.scores(rows, task.dim, keys.keys, panel.queries, scores.logits);
+  products.scores(rows, task.dim_v, keys.values, panel.douts, scores.gradients);
+}
+
+/// From there to logits; dropout reaches the gradients. Returns the scale left to apply to the
+/// logits.
+template <BackwardEngine Engine>
+inline float finish_scores(const Block<Engine::kPanel>& block, Coverage covered, std::int64_t rows,
+                           const ScoreBuffers<Engine>& scores) {
+  const float scale =
+      finish_logits(block, covered, rows, scores.logits, scores.slope, scores.extra);
+  if (block.task().has_dropout) {
+    draw_dropout(block, rows, scores.extra);
+    for (std::int64_t i = 0; i < rows * Engine::kPanel; i += kWidth)
+      store(scores.gradients + i, load(scores.gradients + i) * load(scores.extra + i));
+  }
+  return scale;
+}
+
+/// From what `finish_scores` left in one vector: the probability as it multiplied the values, and
+/// the gradient of the logit, before it goes back through the softcap.
+struct Differentiated {
+  Vec probability;
+  Vec gradient;
+};
+
+template <BackwardEngine Engine, class Exp>
+STROBE_INLINE Differentiated differentiate(const HeadTask& task, std::int64_t at, int v,
+                                           const Exp& exp, const PanelBuffers<Engine>& panel,
+                                           const ScoreBuffers<Engine>& scores) {
+  const Vec nothing = splat(0.0F);
+  Vec raw = exp(load(scores.logits + at));
+  // A lane without a row has no probability, even against a key that is NaN.
+  if (Engine::kTakesAnything)
+    raw = select(equal(load(panel.lse + v * kWidth), splat(kInfinity)), nothing, raw);
+  const Vec p = fma(raw, load(panel.correction + v * kWidth), raw);
+  Vec dx = p * (load(scores.gradients + at) - load(panel.delta + v * kWidth));
+  // A hidden key has no gradient, not even the NaN that 0 times an infinite dp would be.
+  if (Engine::kTakesAnything) dx = select(equal(p, nothing), nothing, dx);
+  return {task.has_dropout ? p * load(scores.extra + at) : p, dx};
+}
+
+/// Probabilities that were taken before.
+struct TakenExp {
+  TakenExp() = default;
+  TakenExp(float, Vec) {}
+  STROBE_INLINE Vec operator()(Vec p) const { return p; }
+};
+
+/// Sums over a panel's rows, lane by lane: of p, and of p * dp.
+template <int lanes>
+struct RowSums {
+  float p[lanes] = {};
+  float dot[lanes] = {};
+
+  /// From the sums to the row statistics of the task.
+  void store_statistics(const HeadTask& task, std::int64_t query, std::int64_t count) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float lse = task.lse[query + i];
+      // One, but for the rounding of the LSE.
+      const double sum = p[i] + (task.has_sink ? ::exp(double{task.sink} - lse) : 0.0);
+      const float correction = lse == -kInfinity ? 0.0F : static_cast<float>((1.0 - sum) / sum);
+      task.correction[query + i] = correction;
+      task.delta[query + i] = dot[i] + dot[i] * correction;
+    }
+  }
+};
+
+/// Turns a block's logits into probabilities where they lie, and adds to the sums.
+template <BackwardEngine Engine, class Exp>
+inline void take_probabilities(std::int64_t rows, float scale, const PanelBuffers<Engine>& panel,
+                               const ScoreBuffers<Engine>& scores, RowSums<Engine::kPanel>& sums) {
+  constexpr int kLanes = Engine::kPanel;
+  for (int v = 0; v < kLanes / kWidth; ++v) {
+    Vec sum = splat(0.0F);
+    Vec dot = splat(0.0F);
+    const Exp exp(scale, load(panel.lse + v * kWidth));
+    for (std::int64_t j = 0; j < rows; ++j) {
+      const std::int64_t at = j * kLanes + v * kWidth;
+      const Vec p = exp(load(scores.logits + at));
+      store(scores.logits + at, p);
+      sum = sum + p;
+      const Vec more = fma(p, load(scores.gradients + at), dot);
+      // Hidden: not even 0 * infinity.
+      dot = Engine::kTakesAnything ? select(equal(p, splat(0.0F)), dot, more) : more;
+    }
+    store(sums.p + v * kWidth, load(sums.p + v * kWidth) + sum);
+    store(sums.dot + v * kWidth, load(sums.dot + v * kWidth) + dot);
+  }
+}
+
+}  // namespace
+}  // namespace strobe::cpu::STROBE_ISA
