@@ -186,11 +186,16 @@ struct BfmmlaEngine {
 
   /// c[column][lane] += sum over j of row_j[column] * block[j][lane]
   static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                        const void* right_block, float* c) {
+                        const void* right_block, float* c, bool first) {
     const std::int64_t steps = keys / 4;
     const char* x = static_cast<const char*>(key_columns);
-    for (std::int64_t i = 0; i < columns; i += 8, x += steps * 32 * kElement, c += 8 * kPanel)
-      multiply_8x12<terms, Into::add>(steps, x, static_cast<const char*>(right_block), c);
+    const char* y = static_cast<const char*>(right_block);
+    for (std::int64_t i = 0; i < columns; i += 8, x += steps * 32 * kElement, c += 8 * kPanel) {
+      if (first)
+        multiply_8x12<terms, Into::replace>(steps, x, y, c);
+      else
+        multiply_8x12<terms, Into::add>(steps, x, y, c);
+    }
   }
 
   /// Rows j to j + 3 of one panel of a left block, j a multiple of 4.

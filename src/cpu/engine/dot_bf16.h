@@ -28,12 +28,16 @@ struct DotEngine : TileEngine<NoUnit, 1> {
   }
 
   static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                        const void* right_block, float* c) {
+                        const void* right_block, float* c, bool first) {
     const std::int64_t count = steps(keys);
     const auto* left = static_cast<const Word*>(key_columns);
+    const Operand right{static_cast<const Word*>(right_block), 2 * kTileSize};
     for (std::int64_t i = 0; i < tiles(columns); ++i, left += kTileSize, c += kTile * kPanel) {
-      multiply<2, true>(count, {left, tiles(columns) * kTileSize},
-                        {static_cast<const Word*>(right_block), 2 * kTileSize}, c, kPanel);
+      const Operand row{left, tiles(columns) * kTileSize};
+      if (first)
+        multiply<2, false>(count, row, right, c, kPanel);
+      else
+        multiply<2, true>(count, row, right, c, kPanel);
     }
   }
 

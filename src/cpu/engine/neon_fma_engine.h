@@ -20,12 +20,16 @@ struct NeonFmaEngine : FmaEngine<Zeros::multiply> {
   }
 
   static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                        const void* block, float* c) {
+                        const void* block, float* c, bool first) {
     const auto* a = static_cast<const float*>(key_columns);
     const auto* b = static_cast<const float*>(block);
     const std::int64_t width = padded(columns);
-    for (std::int64_t column = 0; column < width; column += 8)
-      fma_tile_8x12<Into::add>(keys, a + column, width, b, c + column * kPanel, kPanel);
+    for (std::int64_t column = 0; column < width; column += 8) {
+      if (first)
+        fma_tile_8x12<Into::replace>(keys, a + column, width, b, c + column * kPanel, kPanel);
+      else
+        fma_tile_8x12<Into::add>(keys, a + column, width, b, c + column * kPanel, kPanel);
+    }
   }
 
   static void add_rows(std::int64_t keys, std::int64_t panels, std::int64_t columns,

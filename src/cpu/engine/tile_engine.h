@@ -108,8 +108,8 @@ struct TileEngine {
   }
 
   static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                        const void* right_block, float* c) {
-    run(panel_product(columns, keys, key_columns, right_block, c));
+                        const void* right_block, float* c, bool first) {
+    run(panel_product(columns, keys, key_columns, right_block, c, first));
   }
 
   /// [panel][key tile]
@@ -153,8 +153,8 @@ struct TileEngine {
       queue_.urgent(scores_product(keys, depth, key_rows, query_panel, c));
     }
     void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                   const void* right_block, float* c) {
-      queue_.urgent(panel_product(columns, keys, key_columns, right_block, c));
+                   const void* right_block, float* c, bool first) {
+      queue_.urgent(panel_product(columns, keys, key_columns, right_block, c, first));
     }
     void add_rows(std::int64_t keys, std::int64_t panels, std::int64_t columns,
                   const void* left_block, const void* query_rows, float* c, std::int64_t stride) {
@@ -212,7 +212,7 @@ struct TileEngine {
             .add = false};
   }
   static TileProduct panel_product(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                                   const void* right_block, float* c) {
+                                   const void* right_block, float* c, bool first) {
     return {.left = static_cast<const Word*>(key_columns),
             .right = static_cast<const Word*>(right_block),
             .left_row = kStride,
@@ -224,7 +224,7 @@ struct TileEngine {
             .stride = kPanel,
             .rows = tiles(columns),
             .columns = 2,
-            .add = true};
+            .add = !first};
   }
   static TileProduct rows_product(std::int64_t keys, std::int64_t panels, std::int64_t columns,
                                   const void* left_block, const void* query_rows, float* c,

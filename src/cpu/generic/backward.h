@@ -117,6 +117,10 @@ class BackwardStep {
 
   /// All of dq is there afterwards; dk and dv when the pipeline is finished.
   void run() {
+    for (std::int64_t p = 0; p < panels_; ++p) {
+      const std::int64_t size = Engine::kPanel * buffers_.padded;
+      if (begins(blocks_, p)) fill(buffers_.dq + p * size, size, 0.0F);  // it sees no block
+    }
     if constexpr (Engine::Background::kOverlaps)
       overlapped();
     else
@@ -135,6 +139,11 @@ class BackwardStep {
     return coverage(task_, panel.first, panel.last, key(b), count(b));
   }
   bool sees(std::int64_t b, std::int64_t p) const { return covered(b, p) != Coverage::none; }
+  /// Whether no block before this one was seen.
+  bool begins(std::int64_t b, std::int64_t p) const {
+    while (b > 0 && !sees(b - 1, p)) --b;
+    return b == 0;
+  }
 
   template <class Products>
   void scores(Products& products, std::int64_t b, std::int64_t p, int slot) const {
@@ -148,7 +157,7 @@ class BackwardStep {
     if constexpr (Engine::kOneBlock)
       right = Engine::left_panel(buffers_.left[0].gradients, rows(b), p);
     products.add_panel(task_.dim, rows(b), buffers_.block[b].key_columns, right,
-                       buffers_.dq + p * Engine::kPanel * buffers_.padded);
+                       buffers_.dq + p * Engine::kPanel * buffers_.padded, begins(b, p));
   }
 
   template <class Products>
@@ -358,7 +367,6 @@ inline bool backward_head(const BackwardItem& item, const HeadTask& task, std::i
                                      panels, task.dim_v, rows.douts) &&
              finite;
     if (!finite && !Engine::kTakesAnything) return false;
-    fill(buffers.dq, panels * Engine::kPanel * buffers.padded, 0.0F);
     BackwardStep<Engine, Exp>(task, item.statistics, panels, key, keys, buffers, pipeline).run();
     store_dq(item, task, query, count, first, buffers);
   }

@@ -8,9 +8,10 @@
 //   add_panel   c[column][lane] += column . block         O^T += V^T P,  dQ^T += K^T dS
 //   add_rows    c[key][column] += block . query rows      dV += P dO,  dK += dS Q
 //
-// Each has a left and a right operand in a layout of the engine's own: keys and queries are packed,
-// blocks of probabilities and gradients are put there as they are computed, kBlockRows rows of
-// kBlockVectors vectors at a time, as a left operand ([keys][panels of queries]), as a right one
+// The first add_panel of a sum sets c, whatever was there. Each has a left and a right operand in a
+// layout of the engine's own: keys and queries are packed, blocks of probabilities and gradients
+// are put there as they are computed, kBlockRows rows of kBlockVectors vectors at a time, as a left
+// operand ([keys][panels of queries]), as a right one
 // ([keys][one panel]), or as both.
 //
 // An engine whose products leave the vector units free has a Background that does them little by
@@ -39,7 +40,7 @@ using AnyRow = const void* (*)(std::int64_t);
 template <class E>
 concept ForwardEngine = requires(std::int64_t n, void* to, const void* from, float* c,
                                  const Vec (&rows)[E::kBlockRows][E::kBlockVectors], AnyRow row,
-                                 DType dtype) {
+                                 DType dtype, bool first) {
   typename E::Setup;  // holds what a thread must set up, for as long as it computes
   {E::Background::kOverlaps || true};
   {E::kPanel + 0};     // queries side by side
@@ -55,7 +56,7 @@ concept ForwardEngine = requires(std::int64_t n, void* to, const void* from, flo
 
   {E::pack_key_columns(row, dtype, n, n, n, to) || true};  // count, keys, columns
   E::put_right(to, n, n, 0, rows);                         // keys, first key, first vector
-  E::add_panel(n, n, from, from, c);                       // columns, keys
+  E::add_panel(n, n, from, from, c, first);                // columns, keys
 
   // With a background, keys after the first n, a multiple of kKeyStep, lie so many bytes on.
   {E::key_rows_bytes(n, n) + E::query_panel_bytes(n)};

@@ -145,7 +145,7 @@ struct FmaEngine {
   }
 
   static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                        const void* block, float* c) {
+                        const void* block, float* c, bool first) {
     constexpr auto kSkip =
         zeros == Zeros::skip ? Tile<kTileVecs>::Skip::zero_lanes : Tile<kTileVecs>::Skip::nothing;
     for (std::int64_t column = 0; column < columns; column += kTileRows) {
@@ -153,7 +153,10 @@ struct FmaEngine {
       tile.clear();
       tile.template multiply<1, kSkip>(keys, static_cast<const float*>(key_columns) + column,
                                        padded(columns), static_cast<const float*>(block), kPanel);
-      tile.add_to(c + column * kPanel, kPanel);
+      if (first)
+        tile.store_to(c + column * kPanel, kPanel);
+      else
+        tile.add_to(c + column * kPanel, kPanel);
     }
   }
 

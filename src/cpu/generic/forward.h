@@ -18,12 +18,10 @@ struct PanelSums {
   float* row_sum;
   bool& started;
 
-  /// Nothing seen yet.
+  /// Nothing seen yet. The first product sets the sums.
   void start() const {
-    fill(sums, columns * lanes, 0.0F);
     fill(base, lanes, -kInfinity);
     fill(row_sum, lanes, 0.0F);
-    started = true;
   }
 };
 
@@ -101,8 +99,7 @@ inline void advance_base(std::int64_t rows, const float* scores, float scale,
         peaks[r][v] = max(load(scores + (j + r) * lanes + v * kWidth), peaks[r][v]);
     }
   }
-  const bool first = !panel.started;
-  if (first) panel.start();
+  if (!panel.started) panel.start();
   float keep[lanes];
   bool moved = false;
   for (int v = 0; v < kVecs; ++v) {
@@ -114,7 +111,7 @@ inline void advance_base(std::int64_t rows, const float* scores, float scale,
     store(panel.base + v * kWidth, after);
     store(keep + v * kWidth, select(higher, exp_difference(before, after), splat(1.0F)));
   }
-  if (first) return;
+  if (!panel.started) return;
   for (int lane = 0; lane < lanes; ++lane) moved = moved || keep[lane] != 1.0F;
   if (!moved) return;
   for (int v = 0; v < kVecs; ++v) {
@@ -267,8 +264,10 @@ inline bool forward_block(const HeadTask& task, const PackedKeys& packed,
                   buffers.slot[slot].scores);
   };
   const auto add_panel = [&](auto& engine, std::int64_t p, int slot) {
+    const PanelSums<Engine::kPanel> sums = buffers.sums_of(p);
     engine.add_panel(task.dim_v, seen(p).rows, buffers.values, buffers.slot[slot].probabilities,
-                     buffers.sums + p * Engine::kPanel * buffers.padded_v);
+                     sums.sums, !sums.started);
+    sums.started = true;
   };
   if constexpr (!Engine::Background::kOverlaps) {
     finite = packer.pack_values() && finite;
@@ -329,8 +328,9 @@ inline RowEnds end_rows(Vec base, Vec row_sum, Vec sink) {
 template <int lanes>
 inline void finish_rows(const Panel<lanes>& panel, const float* base, const float* row_sum,
                         float* factor) {
+  const bool sinks = panel.head[0]->has_sink;
   const LaneValues<lanes> sink(
-      [&](int lane) { return panel.head[lane]->has_sink ? panel.head[lane]->sink : -kInfinity; });
+      [&](int lane) { return sinks ? panel.head[lane]->sink : -kInfinity; });
   float lse[lanes];
   for (int v = 0; v < lanes / kWidth; ++v) {
     const int at = v * kWidth;
@@ -349,7 +349,10 @@ inline void store_panel(const ForwardItem& item, std::int64_t p,
   const Panel<kPanel>& panel = buffers.panel[p];
   const std::int64_t dim_v = panel.head[0]->dim_v;
   const PanelSums<kPanel> sums = buffers.sums_of(p);
-  if (!sums.started) sums.start();
+  if (!sums.started) {
+    sums.start();
+    fill(sums.sums, sums.columns * kPanel, 0.0F);
+  }
   float factor[kPanel];
   if (item.partial == nullptr) {
     finish_rows(panel, sums.base, sums.row_sum, factor);

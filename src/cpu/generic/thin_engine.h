@@ -104,7 +104,7 @@ struct ThinEngine {
   }
 
   static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                        const void* right_block, float* c) {
+                        const void* right_block, float* c, bool first) {
     const auto* table = static_cast<const RowTable*>(key_columns);
     const auto* p = static_cast<const float*>(right_block);
     for (std::int64_t column = 0; column < columns; column += kWidth) {
@@ -118,8 +118,10 @@ struct ThinEngine {
       for (int l = 0; l < kThinRows; ++l) {
         float lanes[kWidth];
         store(lanes, sums[l]);
-        for (std::int64_t i = 0; i < smaller(kWidth, columns - column); ++i)
-          c[(column + i) * kPanel + l] += lanes[i];
+        for (std::int64_t i = 0; i < smaller(kWidth, columns - column); ++i) {
+          float& sum = c[(column + i) * kPanel + l];
+          sum = first ? lanes[i] : sum + lanes[i];
+        }
       }
     }
   }
