@@ -90,9 +90,9 @@ class Bfmmla : public testing::Test {
     for (std::int64_t j = 0; j < keys; j += Tested::kBlockRows) {
       for (std::int64_t panel = 0; panel < panels; ++panel) {
         for (int v = 0; v < Tested::kPanelVecs; ++v) {
-          Vec x[Tested::kBlockRows];
+          Vec x[Tested::kBlockRows][Tested::kBlockVectors];
           for (int r = 0; r < Tested::kBlockRows; ++r)
-            x[r] = load(block.data() + (j + r) * lanes + panel * Tested::kPanel + v * 4);
+            x[r][0] = load(block.data() + (j + r) * lanes + panel * Tested::kPanel + v * 4);
           put(panel, j, v, x);
         }
       }
