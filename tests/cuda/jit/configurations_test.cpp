@@ -28,7 +28,9 @@ std::vector<Case> all_cases() {
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
-  return concat(info.param.architecture.text(), "_", info.param.kernel.name, "_", info.index);
+  std::string kernel = info.param.kernel.name;
+  std::replace(kernel.begin(), kernel.end(), '/', '_');
+  return concat(info.param.architecture.text(), "_", kernel, "_", info.index);
 }
 
 class KernelConfigurations : public testing::TestWithParam<Case> {};
