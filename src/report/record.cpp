@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "measure/roofline.h"
+#include "strobe/cuda.h"
 #include "strobe/error.h"
 #include "strobe/machine.h"
 
@@ -193,6 +194,26 @@ json record_of(const Case& what, const Report& report) {
   return record;
 }
 
+namespace {
+
+/// The GPU that is used, null if there is none; looked for once, since that starts the driver.
+const json& gpu_record() {
+  static const json once = [] {
+    const CudaStatus status = cuda_status();
+    if (!status.unavailable.empty()) return json();
+    const CudaDevice& gpu = status.devices.front();
+    return json{{"name", gpu.name},
+                {"architecture", gpu.architecture},
+                {"memory", gpu.memory_bytes},
+                {"driver", status.nvml.version},
+                {"cuda", status.driver.version},
+                {"nvrtc", status.nvrtc.version}};
+  }();
+  return once;
+}
+
+}  // namespace
+
 json machine_record(int threads) {
   const Machine here = machine();
   return {{"architecture", here.architecture},
@@ -201,7 +222,7 @@ json machine_record(int threads) {
           {"isa", here.isa},
           {"memory", here.memory_bytes},
           {"threads", threads > 0 ? threads : here.cores},
-          {"gpu", nullptr}};
+          {"gpu", gpu_record()}};
 }
 
 RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)), force_(force) {
