@@ -34,7 +34,7 @@ function machineLine(machine) {
   const threads = valuesText(rows.filter((row) => row.timed), (row) => row.threads) ||
       valuesText(rows, (row) => row.threads);
   const parts = [
-    about.gpu && about.cpu ? textOf(about.cpu) : '',
+    gpuName(about) && about.cpu ? textOf(about.cpu) : '',
     textOf(about.architecture),
     cores && `${cores} cores`,
     threads && `${threads} thread${threads === '1' ? '' : 's'} used`,
@@ -43,7 +43,7 @@ function machineLine(machine) {
     about.peaks ? `measured peaks: ${peaksText(about.peaks)}` : '',
   ];
   return [
-    el('strong', {}, textOf(about.gpu) || textOf(about.cpu) || 'unnamed machine'),
+    el('strong', {}, gpuName(about) || textOf(about.cpu) || 'unnamed machine'),
     el('span', {class: 'muted'}, ` ${parts.filter(Boolean).join(' · ')}`)
   ];
 }

@@ -9,6 +9,9 @@ function textOf(value) {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
+/** Of a machine; older records have the name alone. */
+const gpuName = (machine) => textOf(machine.gpu?.name ?? machine.gpu);
+
 const numberOf = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : null);
 
 const objectOf = (value) =>
@@ -127,7 +130,7 @@ const kSettings = [
 ];
 
 function machineName(machine) {
-  const name = textOf(machine.gpu) || textOf(machine.cpu) || 'unnamed machine';
+  const name = gpuName(machine) || textOf(machine.cpu) || 'unnamed machine';
   return name.replace(/\((R|TM)\)/g, '').replace(/\s+/g, ' ').trim();
 }
 
