@@ -66,6 +66,8 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
 }
 
 std::vector<std::string> missing(const Problem& problem, const jit::Architecture& architecture) {
+  constexpr std::int64_t kMostHeads = 65535;  // the second axis of a grid
+  if (problem.heads > kMostHeads) return {concat("more than ", kMostHeads, " heads")};
   const auto config = choose_portable_backward(BackwardKernel::key_gradients,
                                                features_of(problem, {}), architecture.number());
   if (shared_bytes(config) <= shared_memory_of(architecture.number()).per_block) return {};
