@@ -10,8 +10,6 @@
 namespace strobe::cuda::portable_forward {
 namespace {
 
-constexpr std::int64_t kChunkBytes = 16;
-
 PortableForwardFeatures features_of(const Problem& problem, bool tf32) {
   const Window window = problem.effective_window();
   return {.arithmetic = arithmetic_of(problem.dtype, tf32),
@@ -26,35 +24,6 @@ PortableForwardFeatures features_of(const Problem& problem, bool tf32) {
           .bias = problem.bias.has_value(),
           .sinks = problem.sinks,
           .dropout = problem.dropout > 0};
-}
-
-/// Strides of [sequence, row, head, ...], or of packed sequences [row, head, ...].
-RowStrides row_strides(const TensorView& view, bool packed) {
-  if (packed) return {0, view.strides[0], view.strides[1]};
-  return {view.strides[0], view.strides[1], view.strides[2]};
-}
-
-RowStrides lse_strides(const TensorView& view, bool packed) {
-  if (packed) return {0, view.strides[1], view.strides[0]};
-  return {view.strides[0], view.strides[2], view.strides[1]};
-}
-
-RowStrides bias_strides(const TensorView& view) {
-  const auto stride = [&](std::size_t axis) {
-    return view.shape[axis] == 1 ? 0 : view.strides[axis];
-  };
-  return {stride(0), stride(2), stride(1)};
-}
-
-/// Whether every row begins at a multiple of 16 bytes.
-bool rows_aligned(const TensorView& view) {
-  const auto element = static_cast<std::int64_t>(size_of(view.dtype));
-  if (reinterpret_cast<std::uintptr_t>(view.data) % kChunkBytes != 0) return false;
-  for (int axis = 0; axis + 1 < view.rank; ++axis) {
-    const auto i = static_cast<std::size_t>(axis);
-    if (view.shape[i] > 1 && view.strides[i] * element % kChunkBytes != 0) return false;
-  }
-  return true;
 }
 
 std::int64_t blocks_of(const Problem& problem, const PortableForwardShape& shape) {
@@ -101,7 +70,7 @@ std::vector<std::string> missing(const Problem& problem) {
     list.push_back(concat("dtype ", name_of(problem.dtype)));
   if (problem.seqlen_q > kMost || problem.keys() > kMost)
     list.emplace_back("sequences of more than 2^31 - 1 rows");
-  // The smallest block of queries that there is, and two parts of the value.
+  // The smallest block of queries that there is, and the most parts of the value.
   if (blocks_of(problem, {.block_queries = 16, .value_parts = 4}) > kMost)
     list.emplace_back("so many queries and heads in one call");
   return list;
