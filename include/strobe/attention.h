@@ -31,13 +31,9 @@ class STROBE_API Attention {
   const Implementation& implementation() const { return *implementation_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const;
-  };
-
   const Implementation* implementation_;
   Plan plan_;
-  std::unique_ptr<std::byte[], Free> workspace_;
+  std::shared_ptr<std::byte> workspace_;  ///< in the memory of the implementation's device
 };
 
 }  // namespace strobe

@@ -123,8 +123,8 @@ int bench(const BenchOptions& options) {
   std::FILE* text = options.output.text();
   Problem shown = problem;
   shown.pass = passes.front();
-  fmt::print(text, "Problem: {}\nImplementation: {} ({})\n\n", shown.text(), implementation.name(),
-             lab::tuning_text(plan.tuning));
+  fmt::print(text, "Problem: {}\nImplementation: {} ({})\n\n", shown.text(),
+             full_name(implementation), lab::tuning_text(plan.tuning));
   std::fflush(text);
   const std::array contenders{&implementation};
   for (const Pass pass : passes) {

@@ -101,8 +101,7 @@ void show_overhead(const Text& text) {
 void show_implementations(const Text& text) {
   lab::Table table({{"Implementation"}, {"Device"}, {"What it is"}});
   for (const Implementation* implementation : Registry::instance().all()) {
-    table.add_row({std::string(implementation->name()),
-                   to_string({.kind = implementation->device()}),
+    table.add_row({full_name(*implementation), to_string({.kind = implementation->device()}),
                    std::string(implementation->summary())});
   }
   fmt::print(text.out(), "\n{}", table.render());
@@ -111,7 +110,7 @@ void show_implementations(const Text& text) {
 nlohmann::json record_of(const CudaStatus& cuda, int threads) {
   nlohmann::json implementations = nlohmann::json::array();
   for (const Implementation* implementation : Registry::instance().all()) {
-    implementations.push_back({{"name", implementation->name()},
+    implementations.push_back({{"name", full_name(*implementation)},
                                {"device", to_string({.kind = implementation->device()})}});
   }
   return {{"kind", "machine"},

@@ -31,7 +31,7 @@ void show_features() {
   lab::Table table(columns);
   std::string absent;
   for (const Implementation* implementation : Registry::instance().all()) {
-    std::vector<std::string> row{std::string(implementation->name()),
+    std::vector<std::string> row{full_name(*implementation),
                                  to_string({.kind = implementation->device()})};
     Support support;
     bool anything = false;
@@ -42,7 +42,7 @@ void show_features() {
     }
     table.add_row(row);
     if (anything) continue;
-    absent += fmt::format("{} cannot run here; it lacks {}\n", implementation->name(),
+    absent += fmt::format("{} cannot run here; it lacks {}\n", full_name(*implementation),
                           fmt::join(support.missing, "; "));
   }
   fmt::print("{}{}", table.render(), absent);
@@ -55,9 +55,8 @@ bool show_support(const Problem& problem) {
   for (const Implementation* implementation : Registry::instance().all()) {
     const Support support = implementation->supports(problem);
     anybody = anybody || support;
-    table.add_row({std::string(implementation->name()),
-                   to_string({.kind = implementation->device()}), support ? "yes" : "no",
-                   fmt::format("{}", fmt::join(support.missing, "; "))});
+    table.add_row({full_name(*implementation), to_string({.kind = implementation->device()}),
+                   support ? "yes" : "no", fmt::format("{}", fmt::join(support.missing, "; "))});
   }
   fmt::print("{}\n\n{}", problem.text(), table.render());
   return anybody;

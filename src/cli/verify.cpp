@@ -35,8 +35,8 @@ std::vector<std::string> default_implementations(const std::vector<lab::Case>& c
   for (const lab::Case& what : cases) problems.push_back(what.problem);
   std::vector<std::string> names;
   for (const Implementation* implementation : Registry::instance().all()) {
-    const std::string_view name = implementation->name();
-    if (name != "oracle" && name != lab::kBaselineName) names.emplace_back(name);
+    const std::string name = full_name(*implementation);
+    if (name != "oracle" && name != lab::kBaselineName) names.push_back(name);
   }
   return useful_implementations(names, problems);
 }

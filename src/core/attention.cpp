@@ -3,6 +3,7 @@
 #include <new>
 
 #include "core/text.h"
+#include "strobe/accelerator.h"
 #include "strobe/error.h"
 #include "strobe/registry.h"
 
@@ -17,24 +18,21 @@ const Implementation& choose(const Problem& problem, const AttentionOptions& opt
                                         : registry.find(options.implementation);
 }
 
-std::byte* allocate(std::size_t bytes) {
+std::shared_ptr<std::byte> allocate(std::size_t bytes, Device device) {
   if (bytes == 0) return nullptr;
+  if (device.kind != Device::Kind::cpu) return accelerator(device).allocate(bytes);
   if (auto* memory = static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow)))
-    return memory;
+    return {memory, [](std::byte* held) { ::operator delete(held, kAlignment); }};
   throw OutOfMemory(concat("no memory for a workspace of ", bytes,
                            " bytes; use a smaller problem or an implementation that needs less"));
 }
 
 }  // namespace
 
-void Attention::Free::operator()(std::byte* memory) const {
-  ::operator delete(memory, kAlignment);
-}
-
 Attention::Attention(const Problem& problem, const AttentionOptions& options)
     : implementation_(&choose(problem, options)),
       plan_(implementation_->plan(problem, {.threads = options.threads})),
-      workspace_(allocate(plan_.workspace_bytes)) {}
+      workspace_(allocate(plan_.workspace_bytes, {.kind = implementation_->device()})) {}
 
 void Attention::operator()(const Tensors& tensors, Stream stream) {
   implementation_->run(plan_, tensors, workspace_.get(), plan_.workspace_bytes, stream);

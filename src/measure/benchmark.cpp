@@ -59,7 +59,7 @@ class Contender {
 Contender::Contender(const Implementation& implementation, Operands& operands, Pass pass,
                      const PlanOptions& options)
     : implementation_(implementation), operands_(operands), pass_(pass), options_(options) {
-  result_.implementation = implementation.name();
+  result_.implementation = full_name(implementation);
   result_.device = implementation.device();
   result_.problem = operands.problem();
   result_.problem.pass = pass;

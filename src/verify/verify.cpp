@@ -192,8 +192,7 @@ void judge_all(const Operands& operands, const Snapshot& ours, const Truth& trut
 
 Report verify_one(const Implementation& implementation, Operands& operands,
                   const PlanOptions& options, Truth& truth) {
-  Report report{.implementation = std::string(implementation.name()),
-                .device = implementation.device()};
+  Report report{.implementation = full_name(implementation), .device = implementation.device()};
   Runner runner(implementation, operands, options);
   const Snapshot ours = run_checked(runner, operands);
   report.tuning = runner.plan().tuning;
@@ -207,7 +206,7 @@ Report verify_one(const Implementation& implementation, Operands& operands,
 }
 
 Report not_ok(const Implementation& implementation, Status status, const std::string& reason) {
-  return {.implementation = std::string(implementation.name()),
+  return {.implementation = full_name(implementation),
           .device = implementation.device(),
           .status = status,
           .reason = reason};
