@@ -182,16 +182,16 @@ struct TileEngine {
     __m512 a[2] = {x[0][0].v, x[0][1].v};
     __m512 b[2] = {x[1][0].v, x[1][1].v};
 #pragma GCC unroll 3
-    for (int t = 0; t < terms; ++t, rows += kTileSize, pairs += kTileSize) {
+    for (int t = 0; t < terms; ++t) {
       const __m512i a_term[2] = {cut_term<terms>(t, a[0]), cut_term<terms>(t, a[1])};
       const __m512i b_term[2] = {cut_term<terms>(t, b[0]), cut_term<terms>(t, b[1])};
       if (left) {
-        _mm512_store_si512(rows, paired(a_term[0], a_term[1]));
-        _mm512_store_si512(rows + kTileDepth, paired(b_term[0], b_term[1]));
+        _mm512_store_si512(rows + t * kTileSize, paired(a_term[0], a_term[1]));
+        _mm512_store_si512(rows + t * kTileSize + kTileDepth, paired(b_term[0], b_term[1]));
       }
       if (right) {
-        _mm512_store_si512(pairs, paired(a_term[0], b_term[0]));
-        _mm512_store_si512(pairs + kStride, paired(a_term[1], b_term[1]));
+        _mm512_store_si512(pairs + t * kTileSize, paired(a_term[0], b_term[0]));
+        _mm512_store_si512(pairs + t * kTileSize + kStride, paired(a_term[1], b_term[1]));
       }
     }
   }
