@@ -76,14 +76,18 @@ class Greedy final : public Fake {
   }
 };
 
-std::vector<Benchmark> run(std::vector<const Implementation*> implementations,
-                           const char* problem) {
-  Operands operands({.problem = Problem::parse(problem)});
+std::vector<Benchmark> run(std::vector<const Implementation*> implementations, Operands& operands) {
   const Pass pass = operands.problem().pass;
   const SpotCheck check(operands, pass);
   SamplingPolicy policy = SamplingPolicy::exactly(2);
   policy.max_warmup = 1;
   return benchmark(implementations, operands, pass, &check, {}, policy);
+}
+
+std::vector<Benchmark> run(std::vector<const Implementation*> implementations,
+                           const char* problem) {
+  Operands operands({.problem = Problem::parse(problem)});
+  return run(std::move(implementations), operands);
 }
 
 Benchmark run(const Implementation& implementation, const char* problem) {
@@ -107,7 +111,9 @@ TEST(Benchmark, RejectsARunThatWritesNothing) {
 }
 
 TEST(Benchmark, RejectsARunThatDoesNotWaitForItsWork) {
-  const Benchmark result = run(Straggler(), "b1 sq16 h2 d8 fp32");
+  Operands operands({.problem = Problem::parse("b1 sq16 h2 d8 fp32")});
+  const Straggler straggler;  // gone before what it writes to
+  const Benchmark result = run({&straggler}, operands).front();
   EXPECT_EQ(result.status, Status::failed);
   EXPECT_NE(result.reason.find("still wrote out after it had returned"), std::string::npos)
       << result.reason;

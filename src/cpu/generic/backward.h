@@ -311,7 +311,8 @@ inline void store_dq(const BackwardItem& item, const HeadTask& task, std::int64_
   constexpr int kPanel = Engine::kPanel;
   float factor[kPanel];
   fill(factor, kPanel, item.dq == nullptr ? task.scale : 1.0F);
-  float* share = item.dq + (&task - item.heads) * task.len_q * task.dim;
+  float* share =
+      item.dq == nullptr ? nullptr : item.dq + (&task - item.heads) * task.len_q * task.dim;
   for (std::int64_t i = 0; i < count; i += kPanel) {
     const float* from = buffers.dq + i * buffers.padded;
     const std::int64_t lanes = smaller(kPanel, count - i);
