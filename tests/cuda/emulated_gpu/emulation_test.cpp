@@ -1,0 +1,100 @@
+// The emulated GPU must notice what a real one would, or might, get wrong.
+
+#include <vector>
+
+#include "cuda/driver/launch.h"
+#include "cuda/driver/memory.h"
+#include "cuda/driver/stream.h"
+#include "cuda/gpu.h"
+#include "cuda/jit/build.h"
+
+namespace strobe::cuda {
+namespace {
+
+constexpr int kBlocks = 16;
+constexpr int kThreads = 64;
+constexpr int kSharedBytes = 1024;
+
+class Emulation : public test::OnGpuWithCompiler {
+ protected:
+  void SetUp() override {
+    if (std::getenv("STROBE_EMULATED_GPU") == nullptr) {
+      GTEST_SKIP() << "STROBE_EMULATED_GPU is not set: see tests/cuda/emulated_gpu";
+    }
+    test::OnGpuWithCompiler::SetUp();
+    ASSERT_EQ(device().name(), "emulated GPU");
+  }
+
+  /// Runs `body` in a kernel where `memory` is shared and `at` this thread's number in the grid.
+  /// Returns what it leaves in `out`.
+  static std::vector<unsigned> run(const std::string& body) {
+    const std::string source =
+        "#include \"config.cuh\"\n"
+        "#include \"device/ptx/async_copy.cuh\"\n"
+        "#include \"device/ptx/shared_memory.cuh\"\n"
+        "extern \"C\" __global__ void body(unsigned* out) {\n"
+        "  using namespace strobe::cuda;\n"
+        "  extern __shared__ uint4 memory[];\n"
+        "  unsigned* const words = reinterpret_cast<unsigned*>(memory);\n"
+        "  const unsigned thread = threadIdx.x, at = blockIdx.x * blockDim.x + thread;\n" +
+        body + "}\n";
+    const jit::DiskCache nowhere(testing::TempDir() + "strobe_emulation_test");
+    const auto built = jit::build({.name = "body", .source = "body.cu", .entries = {"body"}},
+                                  source, jit::Architecture::of(device()), nowhere);
+    const driver::ContextScope scope(device());
+    const driver::Module module(device(), built.binary.cubin);
+    std::vector<unsigned> out(kBlocks * kThreads);
+    const std::size_t bytes = out.size() * sizeof(unsigned);
+    const driver::DeviceMemory there(device(), bytes);
+    const driver::Stream stream(device());
+    driver::launch(
+        module.function("body"),
+        {.grid = {.x = kBlocks}, .block = {.x = kThreads}, .dynamic_shared_bytes = kSharedBytes},
+        stream.get(), static_cast<unsigned*>(there.data()));
+    driver::copy_async(out.data(), there.data(), bytes, stream.get());
+    stream.synchronize();
+    return out;
+  }
+
+  /// Every thread's number within its block, from the last to the first.
+  static std::vector<unsigned> mirrored() {
+    std::vector<unsigned> numbers;
+    for (unsigned i = 0; i < kBlocks * kThreads; ++i)
+      numbers.push_back(kThreads - 1 - i % kThreads);
+    return numbers;
+  }
+};
+
+TEST_F(Emulation, ABarrierMakesWhatOthersWroteVisible) {
+  EXPECT_EQ(run("words[thread] = thread; __syncthreads(); out[at] = words[63 - thread];"),
+            mirrored());
+}
+
+TEST_F(Emulation, AMissingBarrierShows) {
+  EXPECT_NE(run("words[thread] = thread; out[at] = words[63 - thread];"), mirrored());
+}
+
+TEST_F(Emulation, ACopyIsThereOnlyWhenWaitedFor) {
+  const std::string start =
+      "out[at] = 63 - thread; __syncthreads();\n"
+      "if (thread < 16) ptx::copy_chunk_async(thread * 16, out + at / 64 * 64 + thread * 4, "
+      "true);\n"
+      "ptx::commit_copies();\n";
+  const std::string end = "__syncthreads(); out[at] = words[thread];";
+  EXPECT_EQ(run(start + "ptx::wait_for_copies<0>();" + end), mirrored());
+  EXPECT_NE(run(start + end), mirrored());
+}
+
+TEST_F(Emulation, AnAddressBeyondSharedMemoryFails) {
+  EXPECT_NO_THROW(run("ptx::store_word(1020, at);"));
+  EXPECT_THROW(run("ptx::store_word(1024, at);"), driver::CudaError);
+  EXPECT_THROW(run("ptx::store_word(2, at);"), driver::CudaError) << "not aligned";
+}
+
+TEST_F(Emulation, ThreadsThatWaitForEverFail) {
+  EXPECT_THROW(run("if (thread < 32) __syncthreads();"), driver::CudaError);
+  EXPECT_THROW(run("if (thread % 2 == 0) __syncwarp();"), driver::CudaError);
+}
+
+}  // namespace
+}  // namespace strobe::cuda

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "device/basics.cuh"
+
+namespace strobe::cuda::ptx {
+
+inline Word shared_address(const void* pointer) {
+  return static_cast<Word>(static_cast<const char*>(pointer) -
+                           emulated::Block::current->shared_begin());
+}
+
+template <class T>
+T load_shared(Word address) {
+  T value;
+  std::memcpy(&value, emulated::Block::current->shared(address, sizeof value), sizeof value);
+  return value;
+}
+template <class T>
+void store_shared(Word address, const T& value) {
+  std::memcpy(emulated::Block::current->shared(address, sizeof value), &value, sizeof value);
+}
+
+inline void load_matrices(Word (&to)[4], Word address) {
+  const auto all = emulated::Block::current->exchange(address);
+  const unsigned lane = emulated::Block::thread->lane();
+  for (unsigned i = 0; i < 4; ++i) {
+    const Word row = emulated::shown<Word>(all, 8 * i + lane / 4);
+    std::memcpy(&to[i], emulated::Block::current->shared(row, 16) + lane % 4 * 4, 4);
+  }
+}
+
+inline void load_matrices_transposed(Word (&to)[4], Word address) {
+  const auto all = emulated::Block::current->exchange(address);
+  const unsigned lane = emulated::Block::thread->lane();
+  for (unsigned i = 0; i < 4; ++i) {
+    std::uint16_t halves[2];
+    for (unsigned h = 0; h < 2; ++h) {
+      const Word row = emulated::shown<Word>(all, 8 * i + lane % 4 * 2 + h);
+      std::memcpy(&halves[h], emulated::Block::current->shared(row, 16) + lane / 4 * 2, 2);
+    }
+    to[i] = halves[0] | static_cast<Word>(halves[1]) << 16;
+  }
+}
+
+inline Word bits_of(unsigned short x) {
+  return x;
+}
+inline Word bits_of(float x) {
+  return __float_as_uint(x);
+}
+
+inline Word load_word(Word address) {
+  return load_shared<Word>(address);
+}
+inline uint2 load_words(Word address) {
+  return load_shared<uint2>(address);
+}
+inline uint4 load_chunk(Word address) {
+  return load_shared<uint4>(address);
+}
+inline void store_word(Word address, Word value) {
+  store_shared(address, value);
+}
+inline void store_words(Word address, Word first, Word second) {
+  store_shared(address, uint2{first, second});
+}
+
+}  // namespace strobe::cuda::ptx
