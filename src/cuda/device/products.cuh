@@ -71,7 +71,7 @@ struct Products {
 #pragma unroll
       for (int r = 0; r < Sums::kRowTiles; ++r) rows[r] = load_left(step, r);
 #pragma unroll
-      for (int c = 0; c < Sums::kColumnTiles / 2; ++c) {
+      for (int c = 0; c < ceil_div(Sums::kColumnTiles, 2); ++c) {
         Right columns[2];
         Multiply::load_rows(columns, right + step * kStep * right_pitch + c * 16 * kBytes,
                             right_pitch);
@@ -80,12 +80,13 @@ struct Products {
     }
   }
 
-  /// To two column tiles.
+  /// To two column tiles; the last may be alone.
   template <class Sums>
   STROBE_DEVICE static void add(Sums& sums, int pair, const Left (&left)[Sums::kRowTiles],
                                 const Right (&right)[2]) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
+      if (2 * pair + i >= Sums::kColumnTiles) break;
 #pragma unroll
       for (int r = 0; r < Sums::kRowTiles; ++r) {
         Multiply::add(sums.tile[r][2 * pair + i], left[r], right[i]);

@@ -16,4 +16,16 @@ STROBE_DEVICE void add_pair(float* to, float first, float second) {
 #endif
 }
 
+/// Adds to four, the first at a multiple of 16 bytes.
+STROBE_DEVICE void add_four(float* to, float first, float second, float third, float fourth) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(to), "f"(first),
+               "f"(second), "f"(third), "f"(fourth)
+               : "memory");
+#else
+  add_pair(to, first, second);
+  add_pair(to + 2, third, fourth);
+#endif
+}
+
 }  // namespace strobe::cuda::ptx

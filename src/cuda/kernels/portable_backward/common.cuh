@@ -272,35 +272,40 @@ STROBE_DEVICE void store_scores(Scores& scores, Word tile) {
   }
 }
 
+/// Columns come in tiles of 8. Products read two of them at a time, and the second may be beyond
+/// the end: the 16 bytes that follow a row are enough for that only with 16-bit elements.
+constexpr int kColumnGrain = kElementBytes == 2 ? 8 : 16;
+
 /// How warps divide the columns of a tile. Where these do not divide evenly the last warps step
 /// back and compute columns of the one before as well; only those from `owned` on are theirs.
-template <int columns, int warps>
+template <int dim, int warps>
 struct ColumnPart {
-  static constexpr int kColumns = round_up(ceil_div(columns, warps), 16);
+  static constexpr int kColumns = round_up(ceil_div(dim, warps), kColumnGrain);
 
   int first;
   int owned;
 
   STROBE_DEVICE explicit ColumnPart(int warp)
-      : first(smaller(warp * kColumns, columns - kColumns)), owned(warp * kColumns) {}
+      : first(smaller(warp * kColumns, round_up(dim, kColumnGrain) - kColumns)),
+        owned(warp * kColumns) {}
 
   STROBE_DEVICE Word offset() const { return static_cast<Word>(first * kElementBytes); }
-  /// Of those that are owned and within `dim`.
-  STROBE_DEVICE int end(int dim) const { return smaller(owned + kColumns, dim); }
+  /// Of those that are owned.
+  STROBE_DEVICE int end() const { return smaller(owned + kColumns, dim); }
 };
 
-/// Stores a warp's sums, whose rows begin at `to` and whose columns are `part` of `dim`, by way of
+/// Stores a warp's sums, whose rows begin at `to` and whose columns are `part`, by way of
 /// `staging`, the warp's own.
 template <class Sums, class Part>
 STROBE_DEVICE void store_gradients(Sums& sums, float factor, Word staging, const Part& part,
-                                   int dim, Storage* to, Wide stride, int rows, bool aligned) {
+                                   Storage* to, Wide stride, int rows, bool aligned) {
   constexpr int kPitch = Part::kColumns * kElementBytes + 16;
   static_assert(Sums::kColumnTiles * 8 == Part::kColumns);
 #pragma unroll
   for (int r = 0; r < Sums::kRows; ++r) sums.scale_row(r, factor);
-  store_rows<Element>(sums, staging, kPitch,
-                      {to + part.owned, stride, rows, part.end(dim) - part.owned, aligned,
-                       part.owned - part.first});
+  store_rows<Element>(
+      sums, staging, kPitch,
+      {to + part.owned, stride, rows, part.end() - part.owned, aligned, part.owned - part.first});
 }
 
 }  // namespace strobe::cuda

@@ -91,22 +91,25 @@ struct Candidate {
 };
 
 constexpr PortableBackwardShape cut(int block_queries, int block_keys, int score_query_warps,
-                                    int key_warps, int query_warps, int tile_slots = 2) {
+                                    int key_warps, int query_warps, int tile_slots = 2,
+                                    int steps_at_once = 4) {
   return {.block_queries = block_queries,
           .block_keys = block_keys,
           .score_query_warps = score_query_warps,
           .key_warps = key_warps,
           .query_warps = query_warps,
-          .tile_slots = tile_slots};
+          .tile_slots = tile_slots,
+          .steps_at_once = steps_at_once};
 }
 
 // Shared memory bounds the kernel, so that a warp's share of every product is as near to a square
 // as it gets: 32 keys × 64 columns of dk and of dv fill half of the registers.
 inline constexpr std::array kHalfWide = {
-    Candidate{64, cut(128, 128, 4, 4, 4), true}, Candidate{64, cut(64, 128, 2, 4, 2)},
-    Candidate{128, cut(64, 128, 2, 4, 2), true}, Candidate{128, cut(32, 128, 2, 4, 2)},
-    Candidate{160, cut(32, 128, 2, 4, 2), true}, Candidate{256, cut(64, 64, 2, 2, 2), true},
-    Candidate{256, cut(32, 64, 2, 2, 2)},        Candidate{512, cut(32, 32, 2, 1, 2, 1)},
+    Candidate{64, cut(128, 128, 4, 4, 4, 2, 2), true}, Candidate{64, cut(64, 128, 2, 4, 2)},
+    Candidate{128, cut(64, 128, 2, 4, 2), true},       Candidate{128, cut(32, 128, 2, 4, 2)},
+    Candidate{144, cut(64, 128, 2, 4, 2, 2, 3), true}, Candidate{160, cut(32, 128, 2, 4, 2), true},
+    Candidate{256, cut(64, 64, 2, 2, 2), true},        Candidate{256, cut(32, 64, 2, 2, 2)},
+    Candidate{512, cut(32, 32, 2, 1, 2, 1)},
 };
 inline constexpr std::array kHalfNarrow = {
     Candidate{64, cut(32, 128, 2, 4, 2)},
@@ -124,6 +127,18 @@ inline constexpr std::array kSingleNarrow = {
     Candidate{128, cut(32, 32, 2, 1, 2, 1)},
     Candidate{512, cut(16, 16, 1, 1, 1, 1)},
 };
+
+/// Columns of dq that a warp adds up for all its queries; tiles of 8, but see kColumnGrain.
+constexpr int query_part_columns(const PortableBackwardConfig& config) {
+  const int parts = config.shape.warps / config.shape.query_warps;
+  const int grain = is_half(config.features.arithmetic) ? 8 : 16;
+  return (config.features.dim + parts * grain - 1) / (parts * grain) * grain;
+}
+
+/// Floats of a row of the sums of dq; see query_sums.cuh.
+constexpr int query_sum_floats(const PortableBackwardConfig& config) {
+  return query_part_columns(config) * (config.shape.warps / config.shape.query_warps);
+}
 
 /// Queries for keys, and keys for queries.
 constexpr PortableBackwardShape mirrored(const PortableBackwardShape& shape) {
@@ -219,6 +234,7 @@ inline jit::KernelDescription description(const PortableBackwardConfig& config, 
                     {"kScoreQueryWarps", shape.score_query_warps},
                     {"kKeyWarps", shape.key_warps},
                     {"kQueryWarps", shape.query_warps},
+                    {"kQueryPartColumns", portable_backward::query_part_columns(config)},
                     {"kTileSlots", shape.tile_slots},
                     {"kStepsAtOnce", shape.steps_at_once},
                     {"kBlocksPerMultiprocessor", shape.blocks_per_multiprocessor},

@@ -10,6 +10,7 @@
 #include "device/tile_ring.cuh"
 #include "kernels/portable_backward/common.cuh"
 #include "kernels/portable_backward/hidden_gradients.cuh"
+#include "kernels/portable_backward/query_sums.cuh"
 
 namespace strobe::cuda {
 namespace {
@@ -24,12 +25,11 @@ constexpr int kQueryWarps = config::kQueryWarps;
 constexpr int kWarpQueries = config::kBlockQueries / kQueryWarps;
 static_assert(kWarpKeys % 16 == 0 && kWarpQueries % 16 == 0);
 
-using KeyPart = ColumnPart<KeyTile::kColumns, kKeyColumnWarps>;
-using ValuePart = ColumnPart<ValueTile::kColumns, kKeyColumnWarps>;
-using QueryPart = ColumnPart<KeyTile::kColumns, config::kWarps / kQueryWarps>;
+using KeyPart = ColumnPart<config::kDim, kKeyColumnWarps>;
+using ValuePart = ColumnPart<config::kValueDim, kKeyColumnWarps>;
 using KeySums = Accumulator<kWarpKeys / 16, KeyPart::kColumns / 8>;
 using ValueSums = Accumulator<kWarpKeys / 16, ValuePart::kColumns / 8>;
-using QuerySums = Accumulator<kWarpQueries / 16, QueryPart::kColumns / 8>;
+using QuerySums = Accumulator<kWarpQueries / 16, QuerySumsLayout::kPartTiles>;
 
 using Ring = TileRing<config::kTileSlots, QueryTile::kBytes + DoutTile::kBytes>;
 
@@ -121,28 +121,39 @@ class Loader {
   int end_;
 };
 
-/// Adds a block's share to the sums of dq.
+/// Adds a block's share to the sums of dq. The last part may reach over the end of the keys' rows;
+/// what is computed there goes nowhere.
 STROBE_DEVICE void add_to_dq(const Memory& memory, const Params& params, const Sequence& sequence,
                              const Position& position) {
+  using Layout = QuerySumsLayout;
   const int row = warp_index() % kQueryWarps * kWarpQueries;
-  const QueryPart part(warp_index() / kQueryWarps);
+  const int first_column = warp_index() / kQueryWarps * Layout::kPartColumns;
+  if (first_column >= config::kDim) return;
   QuerySums sums;
   sums.clear();
   Product::add_rows_times_columns<config::kBlockKeys, ScoreTile::kPitch, KeyTile::kPitch>(
-      sums, memory.gradients + row * ScoreTile::kPitch, memory.keys + part.offset());
+      sums, memory.gradients + row * ScoreTile::kPitch, memory.keys + first_column * kElementBytes);
   const int first_query = position.block * config::kBlockQueries + row;
-  float* to = params.dq_sums +
-              (workspace_row(params, sequence, position.head) + first_query) * KeyTile::kColumns +
-              part.first;
+  float* part =
+      params.dq_sums +
+      (workspace_row(params, sequence, position.head) + first_query) * Layout::kRowFloats +
+      first_column;
+  const int quarter = lane_index() % 4;
 #pragma unroll
   for (int r = 0; r < QuerySums::kRows; ++r) {
     const int query = QuerySums::row_index(r);
     if (first_query + query >= sequence.length_q) continue;
+    float* to = part + static_cast<Wide>(query) * Layout::kRowFloats;
 #pragma unroll
-    for (int c = 0; c < QuerySums::kColumnTiles; ++c) {
-      if (part.first + c * 8 < part.owned) continue;
-      ptx::add_pair(to + static_cast<Wide>(query) * KeyTile::kColumns + QuerySums::column_index(c),
-                    sums.at(r, c, 0), sums.at(r, c, 1));
+    for (int tile = 0; tile < QuerySums::kColumnTiles; tile += 2) {
+      if (first_column + tile * 8 >= config::kDim) break;
+      float* place = to + Layout::offset(tile, quarter);
+      if (Layout::is_paired(tile)) {
+        ptx::add_four(place, sums.at(r, tile, 0), sums.at(r, tile, 1), sums.at(r, tile + 1, 0),
+                      sums.at(r, tile + 1, 1));
+      } else {
+        ptx::add_pair(place, sums.at(r, tile, 0), sums.at(r, tile, 1));
+      }
     }
   }
 }
@@ -202,19 +213,18 @@ STROBE_DEVICE void store(KeySums& dk, ValueSums& dv, Word memory, const Params& 
   };
   Storage* dk_rows = rows_from(params.dk, params.dk_strides);
   Storage* dv_rows = rows_from(params.dv, params.dv_strides);
-  store_gradients(dv, config::kDropout ? params.dropout_scale : 1.0F, staging, value_part,
-                  config::kValueDim, dv_rows, params.dv_strides.row, rows, params.dv_aligned != 0);
+  store_gradients(dv, config::kDropout ? params.dropout_scale : 1.0F, staging, value_part, dv_rows,
+                  params.dv_strides.row, rows, params.dv_aligned != 0);
   __syncwarp();  // dk takes the place of dv
-  store_gradients(dk, params.scale, staging, key_part, config::kDim, dk_rows, params.dk_strides.row,
-                  rows, params.dk_aligned != 0);
+  store_gradients(dk, params.scale, staging, key_part, dk_rows, params.dk_strides.row, rows,
+                  params.dk_aligned != 0);
   if (!any_not_finite(dk) && !any_not_finite(dv)) return;
   __syncwarp();
   const HiddenGradients hidden = {params, sequence, key_head * params.heads_per_key_head};
   for (int r = 0; r < smaller(rows, kWarpKeys); ++r) {
-    hidden.repair_key(dk_rows + r * params.dk_strides.row, key + r, key_part.owned,
-                      key_part.end(config::kDim));
+    hidden.repair_key(dk_rows + r * params.dk_strides.row, key + r, key_part.owned, key_part.end());
     hidden.repair_value(dv_rows + r * params.dv_strides.row, key + r, value_part.owned,
-                        value_part.end(config::kValueDim));
+                        value_part.end());
   }
 }
 

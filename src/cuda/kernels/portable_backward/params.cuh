@@ -37,7 +37,7 @@ struct PortableBackwardParams {
 
   RowStatistics* statistics;  ///< workspace [heads, rows]
   float* corrections;         ///< workspace [heads, rows], with exact fp32: see exact_statistics.cu
-  float* dq_sums;  ///< workspace [heads, rows, dim rounded up to 16]; null if deterministic
+  float* dq_sums;  ///< workspace [heads, rows, see query_sums.cuh]; null if deterministic
 
   RowStrides q_strides;
   RowStrides k_strides;

@@ -95,8 +95,10 @@ Backward::Backward(const driver::Device& device, const Problem& problem, const P
   constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
   statistics_ = take(rows * static_cast<std::int64_t>(sizeof(RowStatistics)));
   if (features_.arithmetic == Arithmetic::fp32) corrections_ = take(rows * kFloat);
-  if (!features_.deterministic) dq_sums_ = take(rows * ((problem.dim + 15) / 16 * 16) * kFloat);
   aligned_ = load_all(true);
+  if (!features_.deterministic) {
+    dq_sums_ = take(rows * query_sum_floats(aligned_.keys.config) * kFloat);
+  }
 }
 
 Backward::Kernel Backward::load(BackwardKernel kernel, const char* source,

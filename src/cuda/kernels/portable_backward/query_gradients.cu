@@ -12,7 +12,7 @@ constexpr int kQueryWarps = config::kQueryWarps;
 constexpr int kWarpQueries = config::kBlockQueries / kQueryWarps;
 static_assert(kWarpQueries % 16 == 0);
 
-using QueryPart = ColumnPart<KeyTile::kColumns, config::kWarps / kQueryWarps>;
+using QueryPart = ColumnPart<config::kDim, config::kWarps / kQueryWarps>;
 using QuerySums = Accumulator<kWarpQueries / 16, QueryPart::kColumns / 8>;
 
 }  // namespace
@@ -40,14 +40,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, config::kBlocksPerMultipr
   static_assert(config::kWarps * kStagingBytes <= config::kDynamicSharedBytes);
   Storage* to = rows_of(params.dq, params.dq_strides, block.sequence().index,
                         block.first_row() + row, block.head());
-  store_gradients(dq, params.scale, memory + warp_index() * kStagingBytes, part, config::kDim, to,
+  store_gradients(dq, params.scale, memory + warp_index() * kStagingBytes, part, to,
                   params.dq_strides.row, block.rows() - row, params.dq_aligned != 0);
   if (!any_not_finite(dq)) return;
   __syncwarp();
   const HiddenGradients hidden = {params, block.sequence(), block.head()};
   for (int r = 0; r < smaller(block.rows() - row, kWarpQueries); ++r) {
     hidden.repair_query(to + r * params.dq_strides.row, block.first() + row + r, part.owned,
-                        part.end(config::kDim));
+                        part.end());
   }
 }
 

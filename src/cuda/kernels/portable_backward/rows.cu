@@ -2,6 +2,7 @@
 // gradients of sinks, and after it dq from its sums.
 
 #include "kernels/portable_backward/hidden_gradients.cuh"
+#include "kernels/portable_backward/query_sums.cuh"
 
 namespace strobe::cuda {
 namespace {
@@ -105,18 +106,17 @@ STROBE_DEVICE void zero(float* data, Wide count) {
 
 /// Converts one chunk of dq. Returns whether all of it is finite.
 STROBE_DEVICE bool finish_chunk(const Params& params, int head, Wide row, int column) {
-  const float* sums = params.dq_sums + (head * params.rows + row) * QueryTile::kColumns + column;
+  const float* sums = params.dq_sums + (head * params.rows + row) * QuerySumsLayout::kRowFloats;
   Chunk chunk;
   float probe = 0;
 #pragma unroll
-  for (int e = 0; e < kChunkElements; e += 4) {
-    const float4 four = *reinterpret_cast<const float4*>(sums + e);
-    const float values[4] = {four.x, four.y, four.z, four.w};
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      chunk.element[e + j] = Element::narrow(values[j] * params.scale);
-      probe = fmaf(values[j], 0.0F, probe);
-    }
+  for (int e = 0; e < kChunkElements; e += 2) {
+    const int at = column + e;
+    const float2 two =
+        *reinterpret_cast<const float2*>(sums + QuerySumsLayout::row_offset(at / 8, at % 8 / 2));
+    chunk.element[e] = Element::narrow(two.x * params.scale);
+    chunk.element[e + 1] = Element::narrow(two.y * params.scale);
+    probe = fmaf(two.x, 0.0F, fmaf(two.y, 0.0F, probe));
   }
   const Place place(params, row);
   write_chunk(rows_of(params.dq, params.dq_strides, place.sequence, place.row, head) + column,
@@ -173,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         sees_nothing ? 0.0F : delta};
   }
   if (params.dq_sums != nullptr) {
-    zero(params.dq_sums, params.heads * params.rows * QueryTile::kColumns);
+    zero(params.dq_sums, params.heads * params.rows * QuerySumsLayout::kRowFloats);
   }
 }
 

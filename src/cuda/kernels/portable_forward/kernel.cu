@@ -44,7 +44,7 @@ using OutputTile = Tile<Storage, config::kBlockQueries, kPartDim>;
 using Ring = TileRing<config::kTileSlots, larger(KeyTile::kBytes, ValueTile::kBytes)>;
 
 using Scores = Accumulator<kRowTiles, config::kBlockKeys / 8>;
-using Output = Accumulator<kRowTiles, ValueTile::kColumns / 8>;
+using Output = Accumulator<kRowTiles, ceil_div(kPartDim, 8)>;
 using Softmax = OnlineSoftmax<Scores::kRows, kExact>;
 using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
 
@@ -204,12 +204,13 @@ class Queries {
   Multiply::Left kept_[config::kQueriesInRegisters ? kSteps : 1][kRowTiles];
 };
 
-/// sums[rows][two column tiles] += left · right
+/// sums[rows][two column tiles] += left · right; the last tile may be alone.
 template <class Sums>
 STROBE_DEVICE void add_products(Sums& sums, int columns, const Multiply::Left (&left)[kRowTiles],
                                 const Multiply::Right (&right)[2]) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
+    if (2 * columns + i >= Sums::kColumnTiles) break;
 #pragma unroll
     for (int r = 0; r < kRowTiles; ++r) {
       Multiply::add(sums.tile[r][2 * columns + i], left[r], right[i]);

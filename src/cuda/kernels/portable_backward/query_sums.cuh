@@ -1,0 +1,32 @@
+#pragma once
+// Sums of dq in the workspace, which the kernel of dk and dv adds to and rows.cu turns into dq.
+
+#include "kernels/portable_backward/common.cuh"
+
+namespace strobe::cuda {
+
+/// A row for each query. Its columns are in parts, one for each warp that shares the row. In a
+/// part, two column tiles lie in the order in which lanes hold them, so that a lane adds to four
+/// neighbours at a time; the last tile may be alone.
+struct QuerySumsLayout {
+  static constexpr int kPartColumns = config::kQueryPartColumns;
+  static constexpr int kPartTiles = kPartColumns / 8;
+  static constexpr int kParts = config::kWarps / config::kQueryWarps;
+  static constexpr int kRowFloats = kParts * kPartColumns;
+
+  /// Whether the tile shares its place with the one after or before it.
+  STROBE_DEVICE static constexpr bool is_paired(int tile) { return tile < kPartTiles / 2 * 2; }
+
+  /// Where in the part the two columns of a tile lie that the lanes with `lane % 4 == quarter`
+  /// hold.
+  STROBE_DEVICE static constexpr int offset(int tile, int quarter) {
+    return is_paired(tile) ? tile / 2 * 16 + quarter * 4 + tile % 2 * 2 : tile * 8 + quarter * 2;
+  }
+
+  /// Likewise in the row, for the tile of the whole dim.
+  STROBE_DEVICE static constexpr int row_offset(int tile, int quarter) {
+    return tile / kPartTiles * kPartColumns + offset(tile % kPartTiles, quarter);
+  }
+};
+
+}  // namespace strobe::cuda
