@@ -73,8 +73,9 @@ std::size_t page_bytes() {
   return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
+// Never destroyed, like the contexts below: a process frees its last memory when it ends.
 std::mutex memory_mutex;
-std::map<void*, std::pair<void*, std::size_t>> allocations;  // from address to mapping
+auto& allocations = *new std::map<void*, std::pair<void*, std::size_t>>;  // address to mapping
 
 Result allocate(void** to, std::size_t bytes) {
   constexpr std::size_t kMemory = std::size_t{4} << 30;
@@ -142,7 +143,7 @@ int file_of(const void* image) {
 }
 
 abi::ContextObject context;
-thread_local std::vector<abi::Context> contexts;
+thread_local auto& contexts = *new std::vector<abi::Context>;
 
 }  // namespace
 

@@ -107,7 +107,7 @@ constexpr PortableBackwardShape cut(int block_queries, int block_keys, int score
 inline constexpr std::array kHalfWide = {
     Candidate{64, cut(128, 128, 4, 4, 4, 2, 2), true}, Candidate{64, cut(64, 128, 2, 4, 2)},
     Candidate{128, cut(64, 128, 2, 4, 2), true},       Candidate{128, cut(32, 128, 2, 4, 2)},
-    Candidate{144, cut(64, 128, 2, 4, 2, 2, 3), true}, Candidate{160, cut(32, 128, 2, 4, 2), true},
+    Candidate{144, cut(64, 128, 2, 4, 2), true},       Candidate{160, cut(32, 128, 2, 4, 2), true},
     Candidate{256, cut(64, 64, 2, 2, 2), true},        Candidate{256, cut(32, 64, 2, 2, 2)},
     Candidate{512, cut(32, 32, 2, 1, 2, 1)},
 };
@@ -195,8 +195,10 @@ inline PortableBackwardConfig choose_portable_backward(BackwardKernel kernel,
     if (candidate.plain && needs_registers(features)) continue;
     config.shape = candidate.shape;
     // The bounds of a window and of lengths take registers as well.
-    if (features.window_left || features.variable_length) config.shape.steps_at_once = 2;
-    if (features.arithmetic == Arithmetic::fp32) config.shape.steps_at_once = 1;
+    int& steps = config.shape.steps_at_once;
+    if (features.window_right && features.dim > 128) steps = std::min(steps, 3);
+    if (features.window_left || features.variable_length) steps = 2;
+    if (features.arithmetic == Arithmetic::fp32) steps = 1;
     if (kernel == BackwardKernel::query_gradients) config.shape = mirrored(config.shape);
     for (int slots = 2; slots >= candidate.shape.tile_slots; --slots) {
       config.shape.tile_slots = slots;
