@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace strobe::cuda {
+
+/// Where a library of CUDA's may be: its plain names first, for that is what the system, or the
+/// program around us, has chosen; then files of these names beneath CUDA_HOME, CUDA_PATH and
+/// /usr/local/cuda, and among the packages that the set-up fetched for the tests.
+std::vector<std::string> library_files(const std::vector<std::string>& names);
+
+}  // namespace strobe::cuda
