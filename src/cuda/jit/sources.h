@@ -8,8 +8,8 @@
 
 namespace strobe::cuda::jit {
 
-/// Every file of src/cuda/device and src/cuda/kernels that is written for the GPU, by its path from
-/// src/cuda, as it was when the library was built. Generated. Each text is followed by a zero.
+/// Every file of src/cuda that is written for the GPU, by its path from there, as it was when the
+/// library was built. Generated. Each text is followed by a zero.
 std::span<const std::pair<std::string_view, std::string_view>> embedded_sources();
 
 /// Of that path. Throws std::logic_error if there is none.

@@ -6,7 +6,7 @@
 #include "cuda/jit/kernel_description.h"
 #include "strobe/registry.h"
 
-// Generated from the strobe_cuda_kernel() lines of src/cuda/kernels/CMakeLists.txt.
+// Generated from the strobe_cuda_kernel() lines of src/cuda/{kernels,baselines}/CMakeLists.txt.
 namespace strobe::cuda {
 
 /// The configurations that every kernel wants compiled ahead, and tested, for an architecture.
