@@ -16,14 +16,25 @@ struct Feature {
   const char* problem;  ///< a small problem that needs it
 };
 
-// One column each: an implementation has a feature if it supports the problem.
+// One column each: an implementation has a feature if it supports the problem, in the dtype that it
+// names or else in any.
 constexpr Feature kFeatures[] = {
-    {"fp32", "s8 fp32"},           {"fp16", "s8 fp16"},          {"bf16", "s8 bf16"},
-    {"fp8", "s8 fp8e4m3"},         {"int8", "s8 int8"},          {"backward", "s8 fp32 bwd"},
-    {"causal", "s8 fp32 causal"},  {"window", "s8 fp32 w2:1"},   {"GQA", "s8 h4 hk2 fp32"},
-    {"varlen", "lq3,8 fp32"},      {"softcap", "s8 fp32 cap15"}, {"ALiBi", "s8 fp32 alibi"},
-    {"bias", "s8 fp32 bias:bhqk"}, {"sinks", "s8 fp32 sinks"},   {"dropout", "s8 fp32 drop0.1"},
-    {"dv≠d", "s8 d64 dv32 fp32"}};
+    {"fp32", "s8 fp32"},      {"fp16", "s8 fp16"},     {"bf16", "s8 bf16"},
+    {"fp8", "s8 fp8e4m3"},    {"int8", "s8 int8"},     {"backward", "s8 bwd"},
+    {"causal", "s8 causal"},  {"window", "s8 w2:1"},   {"GQA", "s8 h4 hk2"},
+    {"varlen", "lq3,8"},      {"softcap", "s8 cap15"}, {"ALiBi", "s8 alibi"},
+    {"bias", "s8 bias:bhqk"}, {"sinks", "s8 sinks"},   {"dropout", "s8 drop0.1"},
+    {"dv≠d", "s8 d64 dv32"}};
+
+Support support_of(const Implementation& implementation, const Feature& feature) {
+  Problem problem = Problem::parse(feature.problem);
+  const Support support = implementation.supports(problem);
+  if (support || problem.dtype != DType::bf16 || feature.title == name_of(DType::bf16))
+    return support;
+  problem.dtype = DType::fp32;
+  const Support in_fp32 = implementation.supports(problem);
+  return in_fp32 ? in_fp32 : support;
+}
 
 void show_features() {
   std::vector<lab::Table::Column> columns{{"Implementation"}, {"Device"}};
@@ -36,7 +47,7 @@ void show_features() {
     Support support;
     bool anything = false;
     for (const Feature& feature : kFeatures) {
-      support = implementation->supports(Problem::parse(feature.problem));
+      support = support_of(*implementation, feature);
       anything = anything || support;
       row.push_back(support ? "yes" : "-");
     }
