@@ -16,6 +16,7 @@
 #include "report/record_file.h"
 #include "report/table.h"
 #include "strobe/error.h"
+#include "strobe/registry.h"
 
 namespace strobe::cli {
 namespace {
@@ -84,7 +85,7 @@ std::vector<Expectation> expectations(const std::vector<json>& records) {
     const std::string implementation = record.at("implementation");
     const std::string problem = record.at("problem");
     expected.push_back(
-        {.contest = {find_implementations({implementation}).front(), Problem::parse(problem)},
+        {.contest = {&Registry::instance().find(implementation), Problem::parse(problem)},
          .samples_ms = record.at("samples")});
   }
   return expected;

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/options.h"
+#include "cli/run_options.h"
 #include "measure/other_build.h"
 #include "measure/regression.h"
 #include "report/table.h"
@@ -63,7 +64,7 @@ std::vector<std::string> row_of(const lab::Benchmark& b) {
 std::vector<lab::Benchmark> measure(const SaveOptions& options) {
   std::vector<lab::Contest> contests;
   for (const Problem& problem : options.problems.choose()) {
-    for (const auto* implementation : find_implementations(options.implementations)) {
+    for (const auto* implementation : RunOptions().find(options.implementations)) {
       contests.push_back({implementation, problem});
     }
   }

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/run_options.h"
 #include "measure/benchmark.h"
 #include "measure/roofline.h"
 #include "report/text.h"
@@ -22,8 +23,7 @@ struct BenchOptions {
   std::string pass{};  ///< "" is both, or what a preset stands for
   bool no_grad = false;
   std::string implementation{};
-  std::string device = "cpu";
-  int threads = 0;
+  RunOptions run{};
   OutputOptions output{};
 };
 
@@ -38,9 +38,8 @@ std::vector<Pass> choose_passes(const BenchOptions& options) {
 }
 
 const Implementation& choose_implementation(const BenchOptions& options, const Problem& problem) {
-  const Registry& registry = Registry::instance();
-  if (!options.implementation.empty()) return registry.find(options.implementation);
-  return registry.best(problem, options.device == "cuda" ? Device::Kind::cuda : Device::Kind::cpu);
+  if (!options.implementation.empty()) return *options.run.find({options.implementation}).front();
+  return Registry::instance().best(problem, options.run.kind());
 }
 
 std::string accuracy_text(const lab::Accuracy& accuracy) {
@@ -110,15 +109,16 @@ int conclude(const lab::Benchmark& b) {
 
 /// Time of one implementation on one problem.
 int bench(const BenchOptions& options) {
+  options.run.require_device();
   Problem problem = options.problem.choose();
   const std::vector<Pass> passes = choose_passes(options);
   problem.pass = passes.back();
   const Implementation& implementation = choose_implementation(options, problem);
-  const PlanOptions plan_options{.threads = options.threads};
+  const PlanOptions plan_options = options.run.plan();
   const Plan plan = implementation.plan(problem, plan_options);  // fails before the memory is taken
   lab::RecordWriter records = options.output.records();
   lab::Operands operands({.problem = problem});
-  const lab::Peaks peaks = lab::machine_peaks(options.threads);
+  const lab::Peaks peaks = lab::machine_peaks(options.run.threads);
 
   std::FILE* text = options.output.text();
   Problem shown = problem;
@@ -152,10 +152,7 @@ void add_bench(CLI::App& program, int& status) {
   command->add_flag("--no-grad,--fwd_only", o->no_grad, "Forward pass only")->excludes(pass);
   command->add_option("--impl", o->implementation, "Implementation; the best one if not given")
       ->type_name("NAME");
-  command->add_option("--device", o->device, "Where to look for the best implementation")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
-  add_threads(*command, o->threads);
+  o->run.add_to(*command);
   o->sampling.add_to(*command);
   o->sampling.add_pinning_to(*command);
   o->output.add_to(*command);

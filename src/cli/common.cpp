@@ -10,8 +10,6 @@
 #include <numeric>
 #include <utility>
 
-#include "strobe/registry.h"
-
 namespace strobe::cli {
 namespace {
 
@@ -23,21 +21,14 @@ std::size_t terminal_width() {
 
 }  // namespace
 
-std::vector<const Implementation*> find_implementations(const std::vector<std::string>& names) {
-  std::vector<const Implementation*> found;
-  for (const std::string& name : names) found.push_back(&Registry::instance().find(name));
-  return found;
-}
-
-std::vector<std::string> useful_implementations(const std::vector<std::string>& names,
-                                                const std::vector<Problem>& problems) {
-  std::vector<std::string> useful;
-  for (const std::string& name : names) {
-    const Implementation& implementation = Registry::instance().find(name);
-    const auto supported = [&](const Problem& p) { return bool{implementation.supports(p)}; };
-    if (std::any_of(problems.begin(), problems.end(), supported)) useful.push_back(name);
+Implementations useful_among(const Implementations& implementations,
+                             const std::vector<Problem>& problems) {
+  Implementations useful;
+  for (const Implementation* implementation : implementations) {
+    const auto supported = [&](const Problem& p) { return bool{implementation->supports(p)}; };
+    if (std::any_of(problems.begin(), problems.end(), supported)) useful.push_back(implementation);
   }
-  return useful.empty() ? names : useful;
+  return useful.empty() ? implementations : useful;
 }
 
 std::string duration_text(double seconds) {

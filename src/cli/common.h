@@ -10,12 +10,11 @@
 // What several subcommands need.
 namespace strobe::cli {
 
-/// The implementations with these names. Throws InvalidArgument listing those there are.
-std::vector<const Implementation*> find_implementations(const std::vector<std::string>& names);
+using Implementations = std::vector<const Implementation*>;
 
 /// Those that support any of the problems; all of them if none does, so that each can say why.
-std::vector<std::string> useful_implementations(const std::vector<std::string>& names,
-                                                const std::vector<Problem>& problems);
+Implementations useful_among(const Implementations& implementations,
+                             const std::vector<Problem>& problems);
 
 /// "40 s", "12 min", "3.5 h": how long something takes, about.
 std::string duration_text(double seconds);

@@ -7,10 +7,12 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/options.h"
+#include "cli/run_options.h"
 #include "measure/benchmark.h"
 #include "measure/roofline.h"
 #include "report/table.h"
 #include "report/text.h"
+#include "strobe/cuda.h"
 #include "strobe/error.h"
 #include "strobe/machine.h"
 
@@ -22,7 +24,7 @@ struct CompareOptions {
   ProblemSetOptions problems{};
   std::vector<std::string> implementations{};
   std::string base{};
-  int threads = 0;
+  RunOptions run{};
   SamplingOptions sampling{.budget_s = 3};
   OutputOptions output{};
 };
@@ -108,13 +110,12 @@ void print_results(std::FILE* text, const Results& results, const std::string& b
   std::fflush(text);
 }
 
-Results compare_on(const Problem& problem,
-                   const std::vector<const Implementation*>& implementations,
+Results compare_on(const Problem& problem, const Implementations& implementations,
                    const CompareOptions& options) {
   lab::Operands operands({.problem = problem});
   const lab::SpotCheck check(operands, problem.pass);
-  return lab::benchmark(implementations, operands, problem.pass, &check,
-                        {.threads = options.threads}, policy(options));
+  return lab::benchmark(implementations, operands, problem.pass, &check, options.run.plan(),
+                        policy(options));
 }
 
 int exit_status(const std::vector<Results>& all) {
@@ -128,27 +129,52 @@ int exit_status(const std::vector<Results>& all) {
   return anything ? kDone : kNotPossible;
 }
 
+/// What was asked for; else, on the CPU the three worth a comparison, on GPUs all there are.
+Implementations choose_implementations(const CompareOptions& options,
+                                       const std::vector<Problem>& problems) {
+  if (!options.implementations.empty()) return options.run.find(options.implementations);
+  const bool cpu = options.run.kind() == Device::Kind::cpu;
+  return useful_among(cpu ? options.run.find({"flash", "gemm", "standard"}) : options.run.all(),
+                      problems);
+}
+
+/// The full name of the one that --base names.
+std::string choose_base(const CompareOptions& options, const Implementations& implementations) {
+  if (options.base.empty()) return "";
+  std::vector<std::string> names;
+  for (const Implementation* implementation : implementations) {
+    names.push_back(full_name(*implementation));
+    if (names.back() == options.base ||
+        (options.run.device && implementation->name() == options.base))
+      return names.back();
+  }
+  throw InvalidArgument("--base", fmt::format("is '{}', allowed is one of those compared: {}",
+                                              options.base, fmt::join(names, ", ")));
+}
+
+/// What the results are of, with what they are held against.
+std::string machine_text(const RunOptions& run, const lab::Peaks& peaks) {
+  if (run.kind() != Device::Kind::cpu) {
+    const CudaDevice gpu = cuda_status().devices.at(static_cast<std::size_t>(run.device->index));
+    return fmt::format("{}, {}, {}", to_string(*run.device), gpu.name, gpu.architecture);
+  }
+  const Machine here = machine();
+  return fmt::format("{}, {} threads, {}; measured: fp32 {:.4g} TFLOP/s, memory {:.4g} GB/s",
+                     here.cpu, peaks.threads, here.isa,
+                     peaks.flops_per_second.at(DType::fp32) / 1e12,
+                     peaks.memory_bytes_per_second() / 1e9);
+}
+
 /// Several implementations on the same problems.
-int compare(CompareOptions options) {
+int compare(const CompareOptions& options) {
+  options.run.require_device();
   const std::vector<Problem> problems = options.problems.choose();
-  if (options.implementations.empty()) {
-    options.implementations = useful_implementations({"flash", "gemm", "standard"}, problems);
-  }
-  const auto implementations = find_implementations(options.implementations);
-  if (!options.base.empty() &&
-      std::find(options.implementations.begin(), options.implementations.end(), options.base) ==
-          options.implementations.end()) {
-    throw InvalidArgument("--base",
-                          fmt::format("is '{}', allowed is one of those compared: {}", options.base,
-                                      fmt::join(options.implementations, ", ")));
-  }
+  const Implementations implementations = choose_implementations(options, problems);
+  const std::string base = choose_base(options, implementations);
   lab::RecordWriter records = options.output.records();
   std::FILE* text = options.output.text();
-  const Machine here = machine();
-  const lab::Peaks peaks = lab::machine_peaks(options.threads);
-  fmt::print(text, "{}, {} threads, {}; measured: fp32 {:.4g} TFLOP/s, memory {:.4g} GB/s\n\n",
-             here.cpu, peaks.threads, here.isa, peaks.flops_per_second.at(DType::fp32) / 1e12,
-             peaks.memory_bytes_per_second() / 1e9);
+  const lab::Peaks peaks = lab::machine_peaks(options.run.threads);
+  fmt::print(text, "{}\n\n", machine_text(options.run, peaks));
   std::vector<Results> all;
   Progress progress(problems.size());
   for (std::size_t i = 0; i < problems.size(); ++i) {
@@ -156,7 +182,7 @@ int compare(CompareOptions options) {
     all.push_back(compare_on(problems[i], implementations, options));
     for (const lab::Benchmark& b : all.back()) records.write(b, peaks);
     progress.clear();
-    print_results(text, all.back(), options.base, peaks);
+    print_results(text, all.back(), base, peaks);
   }
   return exit_status(all);
 }
@@ -171,14 +197,15 @@ void add_compare(CLI::App& program, int& status) {
   o->problems.add_to(*command);
   command
       ->add_option("--impl", o->implementations,
-                   "Implementations, with commas; by default flash, gemm where it runs, standard")
+                   "Implementations, with commas; by default flash, gemm where it runs, standard, "
+                   "or with --device cuda all there are for GPUs")
       ->delimiter(',')
       ->type_name("NAME");
   command
       ->add_option("--base", o->base,
                    "The one that speed-ups are told against; the last one that runs if not given")
       ->type_name("NAME");
-  add_threads(*command, o->threads);
+  o->run.add_to(*command);
   o->sampling.add_to(*command);
   o->sampling.add_pinning_to(*command);
   o->output.add_to(*command);

@@ -2,14 +2,21 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/run_options.h"
 #include "report/table.h"
 #include "strobe/registry.h"
 
 namespace strobe::cli {
 namespace {
+
+struct ListOptions {
+  std::string problem{};
+  std::optional<Device> device{};
+};
 
 struct Feature {
   const char* title;
@@ -36,12 +43,17 @@ Support support_of(const Implementation& implementation, const Feature& feature)
   return in_fp32 ? in_fp32 : support;
 }
 
-void show_features() {
+bool shown(const Implementation& implementation, const std::optional<Device>& device) {
+  return !device || implementation.device() == device->kind;
+}
+
+void show_features(const std::optional<Device>& device) {
   std::vector<lab::Table::Column> columns{{"Implementation"}, {"Device"}};
   for (const Feature& feature : kFeatures) columns.push_back({feature.title});
   lab::Table table(columns);
   std::string absent;
   for (const Implementation* implementation : Registry::instance().all()) {
+    if (!shown(*implementation, device)) continue;
     std::vector<std::string> row{full_name(*implementation),
                                  to_string({.kind = implementation->device()})};
     Support support;
@@ -60,10 +72,11 @@ void show_features() {
 }
 
 /// Who supports the problem, and why the others do not. True if somebody does.
-bool show_support(const Problem& problem) {
+bool show_support(const Problem& problem, const std::optional<Device>& device) {
   lab::Table table({{"Implementation"}, {"Device"}, {"Supports it"}, {"Missing"}});
   bool anybody = false;
   for (const Implementation* implementation : Registry::instance().all()) {
+    if (!shown(*implementation, device)) continue;
     const Support support = implementation->supports(problem);
     anybody = anybody || support;
     table.add_row({full_name(*implementation), to_string({.kind = implementation->device()}),
@@ -74,12 +87,12 @@ bool show_support(const Problem& problem) {
 }
 
 /// Implementations and their features, or who supports a problem and why the others do not.
-int list(const std::string& problem) {
-  if (problem.empty()) {
-    show_features();
+int list(const ListOptions& options) {
+  if (options.problem.empty()) {
+    show_features(options.device);
     return kDone;
   }
-  if (show_support(Problem::parse(problem))) return kDone;
+  if (show_support(Problem::parse(options.problem), options.device)) return kDone;
   fmt::print(stderr, "strobe: no implementation in this build supports that problem\n");
   return kNotPossible;
 }
@@ -88,12 +101,14 @@ int list(const std::string& problem) {
 
 void add_list(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand("list", "Implementations and their features");
-  auto problem = std::make_shared<std::string>();
+  auto options = std::make_shared<ListOptions>();
+  add_device(*command, options->device);
   command
-      ->add_option("--problem", *problem, "Say who supports this problem and why the others do not")
+      ->add_option("--problem", options->problem,
+                   "Say who supports this problem and why the others do not")
       ->type_name("TEXT");
   command->footer("Example:\n  strobe list --problem \"b2 s4096 h16 hk4 d128 bf16 causal bwd\"");
-  command->callback([&status, problem] { status = list(*problem); });
+  command->callback([&status, options] { status = list(*options); });
 }
 
 }  // namespace strobe::cli

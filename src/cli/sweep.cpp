@@ -19,6 +19,7 @@
 #include "report/table.h"
 #include "report/text.h"
 #include "strobe/error.h"
+#include "strobe/registry.h"
 #include "verify/buffer.h"
 
 namespace strobe::cli {
@@ -36,6 +37,17 @@ std::vector<Pass> passes_of(const std::string& name) {
   return {Pass::forward, Pass::backward};
 }
 
+/// The full names of what is asked for, or else of what the grid has.
+std::vector<std::string> choose_implementations(const SweepOptions& options,
+                                                const std::vector<std::string>& of_grid) {
+  const Implementations chosen = options.implementations.empty()
+                                     ? options.run.find_some(of_grid)
+                                     : options.run.find(options.implementations);
+  std::vector<std::string> names;
+  for (const Implementation* implementation : chosen) names.push_back(full_name(*implementation));
+  return names;
+}
+
 /// The preset, or one grid of defaults, with what the command line says instead.
 Sweep read_grids(const SweepOptions& options) {
   Sweep sweep{.grids = {lab::Grid{}}};
@@ -50,8 +62,7 @@ Sweep read_grids(const SweepOptions& options) {
       if (list != options.lists.end()) set_axis(grid, read_axis(setting, list->second));
     }
     if (!options.pass.empty()) grid.passes = passes_of(options.pass);
-    if (!options.implementations.empty()) grid.implementations = options.implementations;
-    find_implementations(grid.implementations);
+    grid.implementations = choose_implementations(options, grid.implementations);
   }
   return sweep;
 }
@@ -106,10 +117,13 @@ void choose_points(const SweepOptions& options, const lab::Pace& pace, Sweep& sw
 
 std::vector<lab::RecordKey> keys_of(const std::vector<lab::Point>& points,
                                     const SweepOptions& options, int threads) {
-  const std::string conditions = lab::conditions_here(threads, options.sampling.policy().cache);
+  PlanOptions plan = options.run.plan();
+  plan.threads = threads;
   std::vector<lab::RecordKey> keys;
   for (const lab::Point& point : points) {
-    keys.push_back({point.implementation, point.problem.text(), conditions});
+    const Device::Kind kind = Registry::instance().find(point.implementation).device();
+    keys.push_back({point.implementation, point.problem.text(),
+                    lab::conditions_here(kind, plan, options.sampling.policy())});
   }
   return keys;
 }
@@ -200,9 +214,10 @@ int exit_status(const std::vector<json>& records) {
 }
 
 int sweep(const SweepOptions& options) {
+  options.run.require_device();
   Sweep sweep = read_grids(options);
   require_outputs(options);
-  const lab::Peaks peaks = lab::machine_peaks(options.threads);
+  const lab::Peaks peaks = lab::machine_peaks(options.run.threads);
   const lab::Pace pace = pace_of(options, peaks);
   choose_points(options, pace, sweep);
   if (options.dry_run) {
@@ -283,7 +298,7 @@ void add_sweep(CLI::App& program, int& status) {
                    "Also draw time and speed against the sequence length as PNG files, by gnuplot")
       ->type_name("FOLDER");
   command->add_flag("--force", o->force, "Replace files that exist, and measure everything anew");
-  add_threads(*command, o->threads);
+  o->run.add_to(*command);
   o->sampling.add_to(*command);
   command->add_flag("--dry-run", o->dry_run,
                     "Print the points with estimates, and measure nothing");

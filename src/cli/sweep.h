@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "cli/run_options.h"
 #include "measure/peaks.h"
 #include "workload/estimate.h"
 #include "workload/sweep_preset.h"
@@ -23,7 +24,7 @@ struct SweepOptions {
   std::int64_t shrink = 0;  ///< 0: chosen
   std::string output{}, csv{}, plots{};
   bool force = false, dry_run = false;
-  int threads = 0;
+  RunOptions run{};
   SamplingOptions sampling{.budget_s = 0.5};
 
   /// The file of records: of the sweep's name if none is given.

@@ -28,8 +28,8 @@ void measure(std::span<const lab::Point> points, lab::Operands& operands,
   }
   const Pass pass = points.front().problem.pass;
   const lab::SpotCheck check(operands, pass);
-  const auto results = lab::benchmark(implementations, operands, pass, &check,
-                                      {.threads = options.threads}, policy_of(options));
+  const auto results = lab::benchmark(implementations, operands, pass, &check, options.run.plan(),
+                                      policy_of(options));
   for (const lab::Benchmark& result : results) take(result);
 }
 
@@ -46,10 +46,12 @@ std::size_t group_size(std::span<const lab::Point> points) {
   return static_cast<std::size_t>(end - points.begin());
 }
 
-lab::Benchmark without_memory(const lab::Point& point, const OutOfMemory& error) {
+lab::Benchmark without_memory(const lab::Point& point, const SweepOptions& options,
+                              const OutOfMemory& error) {
   const lab::Footprint bytes = lab::footprint(point.problem);
   return {.implementation = point.implementation,
-          .device = Registry::instance().find(point.implementation).device(),
+          .device = {Registry::instance().find(point.implementation).device(),
+                     options.run.plan().device},
           .problem = point.problem,
           .status = lab::Status::out_of_memory,
           .reason = error.what(),
@@ -67,7 +69,7 @@ void measure_group(std::span<const lab::Point> points, const SweepOptions& optio
   try {
     operands.emplace(lab::Case{.problem = problem});
   } catch (const OutOfMemory& error) {  // there was room when the sweep began
-    for (const lab::Point& point : points) take(without_memory(point, error));
+    for (const lab::Point& point : points) take(without_memory(point, options, error));
     return;
   }
   while (!points.empty()) {

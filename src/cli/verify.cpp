@@ -9,10 +9,10 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/options.h"
+#include "cli/run_options.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "strobe/error.h"
-#include "strobe/registry.h"
 #include "verify/grid.h"
 
 namespace strobe::cli {
@@ -25,20 +25,23 @@ struct VerifyOptions {
   std::string pass = "both";
   std::vector<std::string> implementations{};
   lab::Inputs inputs{};
-  int threads = 0;
+  RunOptions run{};
   OutputOptions output{};
 };
 
-/// Everything that does any of the cases, but the two that the others are judged by.
-std::vector<std::string> default_implementations(const std::vector<lab::Case>& cases) {
+/// What was asked for; else everything that does any of the cases, but the two that the others are
+/// judged by.
+Implementations choose_implementations(const VerifyOptions& options,
+                                       const std::vector<lab::Case>& cases) {
+  if (!options.implementations.empty()) return options.run.find(options.implementations);
   std::vector<Problem> problems;
   for (const lab::Case& what : cases) problems.push_back(what.problem);
-  std::vector<std::string> names;
-  for (const Implementation* implementation : Registry::instance().all()) {
-    const std::string name = full_name(*implementation);
-    if (name != "oracle" && name != lab::kBaselineName) names.push_back(name);
-  }
-  return useful_implementations(names, problems);
+  Implementations all = options.run.all();
+  std::erase_if(all, [](const Implementation* each) {
+    const std::string name = full_name(*each);
+    return name == "oracle" || name == lab::kBaselineName;
+  });
+  return useful_among(all, problems);
 }
 
 /// A single problem is checked in both passes by its backward pass, which runs the forward pass
@@ -149,17 +152,16 @@ void print_failure(std::FILE* text, const lab::Case& what, const lab::Report& re
 
 /// Accuracy of implementations against the oracle, on one problem or a grid of them.
 int verify(const VerifyOptions& options) {
+  options.run.require_device();
   const std::vector<lab::Case> cases = choose_cases(options);
-  const auto implementations = find_implementations(
-      options.implementations.empty() ? default_implementations(cases) : options.implementations);
+  const Implementations implementations = choose_implementations(options, cases);
   lab::RecordWriter records = options.output.records();
   std::FILE* text = options.output.text();
   Progress progress(cases.size());
   Tally tally;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     progress.show(i, cases[i].name());
-    for (const lab::Report& report :
-         lab::verify(cases[i], implementations, {.threads = options.threads})) {
+    for (const lab::Report& report : lab::verify(cases[i], implementations, options.run.plan())) {
       tally.add(report.status);
       records.write(cases[i], report);
       if (cases.size() == 1) {
@@ -234,7 +236,7 @@ void add_verify(CLI::App& program, int& status) {
       ->check(CLI::IsMember({"forward", "backward", "both"}))
       ->capture_default_str();
   add_input_options(*command, o->inputs, grid);
-  add_threads(*command, o->threads);
+  o->run.add_to(*command);
   o->output.add_to(*command);
   command->footer("Example:\n  strobe verify --problem \"b2 s256 h4 hk2 d64 bf16 causal\"");
   command->callback([&status, o] { status = verify(*o); });

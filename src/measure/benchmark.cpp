@@ -48,6 +48,12 @@ class Contender {
 
   void run_forward();
 
+  /// The baseline computes in fp32, which TF32 cannot be held to.
+  bool rounds_to_tf32() const {
+    return options_.tf32 && result_.problem.dtype == DType::fp32 &&
+           result_.device.kind != Device::Kind::cpu;
+  }
+
   const Implementation& implementation_;
   Operands& operands_;
   Pass pass_;
@@ -60,7 +66,8 @@ Contender::Contender(const Implementation& implementation, Operands& operands, P
                      const PlanOptions& options)
     : implementation_(implementation), operands_(operands), pass_(pass), options_(options) {
   result_.implementation = full_name(implementation);
-  result_.device = implementation.device();
+  result_.device = device_of(implementation, options);
+  result_.options = options;
   result_.problem = operands.problem();
   result_.problem.pass = pass;
   result_.flops = flops(result_.problem);
@@ -113,7 +120,7 @@ Trial Contender::trial() {
           .run = [this] { execution_->run(); },
           .check = [this] { reject_if_unwritten(*execution_); },
           .check_idle = [this] { reject_if_written(*execution_); },
-          .stopwatch = &stopwatch_of(implementation_.device())};
+          .stopwatch = &stopwatch_of(result_.device)};
 }
 
 /// The outputs hold what the last of the contenders left there: the others compute theirs again
@@ -130,6 +137,7 @@ void Contender::finish(Measurement measurement, const SpotCheck* check, bool alo
     }
     execution_->fetch();
     result_.accuracy = check->judge();
+    if (rounds_to_tf32()) result_.accuracy.verdict = Verdict::not_checked;
     if (result_.accuracy.verdict != Verdict::fail) return;
     result_.status = Status::failed;
     result_.reason = result_.accuracy.reason;

@@ -29,7 +29,8 @@ struct Memory {
 /// One implementation timed on one pass of one problem.
 struct Benchmark {
   std::string implementation{};
-  Device::Kind device = Device::Kind::cpu;
+  Device device{};
+  PlanOptions options{};
   Problem problem{};  ///< with the pass that was timed
   Status status = Status::ok;
   std::string reason{};  ///< why it is not ok

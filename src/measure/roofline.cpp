@@ -21,7 +21,7 @@ Roofline roofline(const Problem& problem, const Peaks& peaks, Cache cache) {
 }
 
 Roofline roofline(const Benchmark& result, const Peaks& peaks) {
-  if (result.device != Device::Kind::cpu) return {};
+  if (result.device.kind != Device::Kind::cpu) return {};
   return roofline(result.problem, peaks, result.policy.cache);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <mutex>
 #include <vector>
 
 #include "strobe/accelerator.h"
@@ -56,10 +58,12 @@ Stopwatch& cpu_stopwatch() {
   return stopwatch;
 }
 
-Stopwatch& stopwatch_of(Device::Kind device) {
-  if (device == Device::Kind::cpu) return cpu_stopwatch();
-  static DeviceStopwatch stopwatch({.kind = device});
-  return stopwatch;
+Stopwatch& stopwatch_of(Device device) {
+  if (device.kind == Device::Kind::cpu) return cpu_stopwatch();
+  static std::mutex mutex;
+  static std::map<int, DeviceStopwatch> made;
+  const std::scoped_lock lock(mutex);
+  return made.try_emplace(device.index, device).first->second;
 }
 
 }  // namespace strobe::lab

@@ -24,7 +24,7 @@ class Stopwatch {
 /// The steady clock, for work that is done when `run` returns.
 Stopwatch& cpu_stopwatch();
 
-/// That of the first device of a kind. Throws Unsupported if there is none.
-Stopwatch& stopwatch_of(Device::Kind device);
+/// That of a device; there is one for each. Throws Unsupported if there is no such device.
+Stopwatch& stopwatch_of(Device device);
 
 }  // namespace strobe::lab

@@ -67,23 +67,29 @@ std::string command_line() {
   return line;
 }
 
+/// What else was asked of a GPU.
+json options_record(const PlanOptions& options) {
+  return {{"tf32", options.tf32}, {"deterministic", options.deterministic}};
+}
+
 /// What every record has, whoever wrote it.
 template <class Result>
 json common_record(const Result& result, const Problem& problem, int threads) {
   json record{{"schema", kRecordSchema},
               {"implementation", result.implementation},
-              {"device", to_string({.kind = result.device})},
+              {"device", to_string(result.device)},
               {"problem", problem.text()},
               {"fields", problem_fields(problem)},
               {"pass", name_of(problem.pass)},
               {"status", name_of(result.status)},
               {"plan", plan_record(result.tuning)},
-              {"machine", machine_record(threads)},
+              {"machine", machine_record(threads, result.device.index)},
               {"version", version()},
               {"commit", STROBE_COMMIT},
               {"command", command_line()},
               {"time", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))}};
   if (!result.reason.empty()) record["reason"] = result.reason;
+  if (result.device.kind != Device::Kind::cpu) record["options"] = options_record(result.options);
   return record;
 }
 
@@ -196,25 +202,23 @@ json record_of(const Case& what, const Report& report) {
 
 namespace {
 
-/// The GPU that is used, null if there is none; looked for once, since that starts the driver.
-const json& gpu_record() {
-  static const json once = [] {
-    const CudaStatus status = cuda_status();
-    if (!status.unavailable.empty()) return json();
-    const CudaDevice& gpu = status.devices.front();
-    return json{{"name", gpu.name},
-                {"architecture", gpu.architecture},
-                {"memory", gpu.memory_bytes},
-                {"driver", status.nvml.version},
-                {"cuda", status.driver.version},
-                {"nvrtc", status.nvrtc.version}};
-  }();
-  return once;
+/// The GPU of this index, null if there is none; looked for once, since that starts the driver.
+json gpu_record(int index) {
+  static const CudaStatus status = cuda_status();
+  const auto place = static_cast<std::size_t>(index);
+  if (!status.unavailable.empty() || place >= status.devices.size()) return {};
+  const CudaDevice& gpu = status.devices[place];
+  return {{"name", gpu.name},
+          {"architecture", gpu.architecture},
+          {"memory", gpu.memory_bytes},
+          {"driver", status.nvml.version},
+          {"cuda", status.driver.version},
+          {"nvrtc", status.nvrtc.version}};
 }
 
 }  // namespace
 
-json machine_record(int threads) {
+json machine_record(int threads, int gpu) {
   const Machine here = machine();
   return {{"architecture", here.architecture},
           {"cpu", here.cpu},
@@ -222,7 +226,7 @@ json machine_record(int threads) {
           {"isa", here.isa},
           {"memory", here.memory_bytes},
           {"threads", threads > 0 ? threads : here.cores},
-          {"gpu", gpu_record()}};
+          {"gpu", gpu_record(gpu)}};
 }
 
 RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)), force_(force) {

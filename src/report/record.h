@@ -21,8 +21,9 @@ nlohmann::json record_of(const Benchmark& benchmark, const Peaks& peaks);
 /// The record of one verified implementation: no times, an error for every tensor.
 nlohmann::json record_of(const Case& what, const Report& report);
 
-/// The machine's part of a record. 0 threads are those that it would use by itself.
-nlohmann::json machine_record(int threads);
+/// The machine's part of a record, with the GPU of this index. 0 threads are those that it would
+/// use by itself.
+nlohmann::json machine_record(int threads, int gpu = 0);
 
 /// Writes records, one JSON object a line.
 class RecordWriter {

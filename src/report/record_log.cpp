@@ -68,16 +68,27 @@ std::vector<json> parse(const std::string& text, const std::string& path) {
   }
 }
 
-std::string text_at(const json& record, const char* pointer) {
+std::string text_at(const json& record, const std::string& pointer) {
   const json::json_pointer where(pointer);
   if (!record.contains(where)) return "";
   const json& value = record.at(where);
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string conditions_text(std::string_view cpu, std::string_view isa, std::string_view threads,
-                            std::string_view cache) {
-  return fmt::format("{}, {}, {} threads, {} caches", cpu, isa, threads, cache);
+/// From a record, or as much of one as there is before the result.
+std::string conditions_text(const json& record) {
+  std::string text =
+      fmt::format("{}, {}, {} threads, {} caches", text_at(record, "/machine/cpu"),
+                  text_at(record, "/machine/isa"), text_at(record, "/machine/threads"),
+                  text_at(record, "/sampling/cache"));
+  const std::string device = text_at(record, "/device");
+  if (!device.starts_with("cuda")) return text;
+  text += fmt::format(", {} {}", device, text_at(record, "/machine/gpu/name"));
+  for (const char* option : {"tf32", "deterministic"}) {
+    if (text_at(record, fmt::format("/options/{}", option)) == "true")
+      text += fmt::format(", {}", option);
+  }
+  return text;
 }
 
 }  // namespace
@@ -144,14 +155,16 @@ void RecordLog::append(const json& record) {
 }
 
 RecordKey key_of(const json& record) {
-  return {text_at(record, "/implementation"), text_at(record, "/problem"),
-          conditions_text(text_at(record, "/machine/cpu"), text_at(record, "/machine/isa"),
-                          text_at(record, "/machine/threads"), text_at(record, "/sampling/cache"))};
+  return {text_at(record, "/implementation"), text_at(record, "/problem"), conditions_text(record)};
 }
 
-std::string conditions_here(int threads, Cache cache) {
-  const Machine here = machine();
-  return conditions_text(here.cpu, here.isa, fmt::to_string(threads), name_of(cache));
+std::string conditions_here(Device::Kind kind, const PlanOptions& options,
+                            const SamplingPolicy& policy) {
+  return conditions_text(
+      {{"device", to_string({kind, options.device})},
+       {"options", {{"tf32", options.tf32}, {"deterministic", options.deterministic}}},
+       {"machine", machine_record(options.threads, options.device)},
+       {"sampling", {{"cache", name_of(policy.cache)}}}});
 }
 
 Progression progression(std::span<const RecordKey> wanted, std::span<const json> records) {

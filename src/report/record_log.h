@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "measure/sampler.h"
+#include "strobe/implementation.h"
 
 namespace strobe::lab {
 
@@ -55,7 +56,7 @@ class RecordLog {
 struct RecordKey {
   std::string implementation{};
   std::string problem{};     ///< its text form, pass and all
-  std::string conditions{};  ///< processor, instruction set, threads and caches
+  std::string conditions{};  ///< processor, instruction set, threads, caches; GPU and its options
 
   bool operator==(const RecordKey&) const = default;
   bool operator<(const RecordKey& other) const {
@@ -67,8 +68,9 @@ struct RecordKey {
 /// The key of a record; what it lacks is empty.
 RecordKey key_of(const nlohmann::json& record);
 
-/// The conditions of what this process would measure.
-std::string conditions_here(int threads, Cache cache);
+/// The conditions that this process would measure an implementation of this kind of device under.
+std::string conditions_here(Device::Kind kind, const PlanOptions& options,
+                            const SamplingPolicy& policy);
 
 /// How far work had come when it stopped.
 struct Progression {

@@ -42,7 +42,7 @@ class DeviceExecution final : public Execution {
                   const PlanOptions& options)
       : Execution(implementation, operands, pass, options),
         operands_(operands),
-        device_(accelerator({.kind = implementation.device()})),
+        device_(accelerator(device_of(implementation, options))),
         mirror_(device_, operands),
         tensors_(mirror_.tensors(pass)),
         workspace_(device_, plan_.workspace_bytes) {}
@@ -77,6 +77,11 @@ class DeviceExecution final : public Execution {
 };
 
 }  // namespace
+
+Device device_of(const Implementation& implementation, const PlanOptions& options) {
+  if (implementation.device() == Device::Kind::cpu) return {};
+  return {.kind = implementation.device(), .index = options.device};
+}
 
 Execution::Execution(const Implementation& implementation, const Operands& operands, Pass pass,
                      const PlanOptions& options)

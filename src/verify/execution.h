@@ -8,6 +8,9 @@
 
 namespace strobe::lab {
 
+/// Where an implementation runs with these options.
+Device device_of(const Implementation& implementation, const PlanOptions& options);
+
 /// One pass of an implementation over a case's operands: planned, with its workspace, ready to
 /// run any number of times. Where the implementation runs on a device with memory of its own, the
 /// operands are mirrored there.

@@ -190,9 +190,18 @@ void judge_all(const Operands& operands, const Snapshot& ours, const Truth& trut
   }
 }
 
+Report report_of(const Implementation& implementation, const PlanOptions& options,
+                 Status status = Status::ok, const std::string& reason = "") {
+  return {.implementation = full_name(implementation),
+          .device = device_of(implementation, options),
+          .options = options,
+          .status = status,
+          .reason = reason};
+}
+
 Report verify_one(const Implementation& implementation, Operands& operands,
                   const PlanOptions& options, Truth& truth) {
-  Report report{.implementation = full_name(implementation), .device = implementation.device()};
+  Report report = report_of(implementation, options);
   Runner runner(implementation, operands, options);
   const Snapshot ours = run_checked(runner, operands);
   report.tuning = runner.plan().tuning;
@@ -205,24 +214,17 @@ Report verify_one(const Implementation& implementation, Operands& operands,
   return report;
 }
 
-Report not_ok(const Implementation& implementation, Status status, const std::string& reason) {
-  return {.implementation = full_name(implementation),
-          .device = implementation.device(),
-          .status = status,
-          .reason = reason};
-}
-
 /// A missing feature, missing memory or a broken promise is a finding, not the end of the work.
 Report verify_or_explain(const Implementation& implementation, Operands& operands,
                          const PlanOptions& options, Truth& truth) {
   try {
     return verify_one(implementation, operands, options, truth);
   } catch (const Unsupported& error) {
-    return not_ok(implementation, Status::unsupported, error.what());
+    return report_of(implementation, options, Status::unsupported, error.what());
   } catch (const OutOfMemory& error) {
-    return not_ok(implementation, Status::out_of_memory, error.what());
+    return report_of(implementation, options, Status::out_of_memory, error.what());
   } catch (const Error& error) {
-    return not_ok(implementation, Status::failed, error.what());
+    return report_of(implementation, options, Status::failed, error.what());
   }
 }
 

@@ -27,7 +27,8 @@ struct TensorReport {
 /// What verifying one implementation on one case found.
 struct Report {
   std::string implementation{};
-  Device::Kind device = Device::Kind::cpu;
+  Device device{};
+  PlanOptions options{};
   Status status = Status::ok;
   std::string reason{};  ///< why it is not ok, one sentence
   std::vector<TensorReport> tensors{};

@@ -276,10 +276,6 @@ TEST(Bench, SamplesUntilItIsSureEnough) {
   EXPECT_EQ(record["sampling"]["target"], 0.5);
 }
 
-TEST(Bench, HasNoGpuYet) {
-  expect_refusal("bench --device cuda", 3, "cuda");
-}
-
 TEST(Compare, TakesSizesAndTellsSpeedAgainstTheBase) {
   const Outcome outcome = strobe(
       "compare --quick --batch 1 --seqlen 48 --nheads 2 --headdim 16 --pass both "

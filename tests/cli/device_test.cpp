@@ -1,0 +1,97 @@
+// --device and what goes with it, on a GPU that is not real: its kernels do nothing.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+
+namespace strobe::test {
+namespace {
+
+using nlohmann::json;
+
+/// Runs the program where there are so many GPUs, with little or much memory.
+Outcome on_gpus(int count, const std::string& command, const std::string& variables = "") {
+  return shell("export STROBE_CUDA_DRIVER=" STROBE_FAKE_GPU " STROBE_FAKE_GPUS=" +
+               std::to_string(count) + "; " + variables + " strobe " + command);
+}
+
+void expect_refusal(const Outcome& outcome, int status, std::initializer_list<const char*> words) {
+  EXPECT_EQ(outcome.status, status) << outcome.err;
+  for (const char* word : words) EXPECT_TRUE(contains(outcome.err, word)) << outcome.err;
+}
+
+/// Tests that plan on a GPU skip, and say why, where kernels cannot be compiled.
+class OnDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Outcome listed = on_gpus(1, "list --device cuda");
+    if (contains(listed.out, "NVRTC")) GTEST_SKIP() << listed.out;
+  }
+};
+
+TEST(DeviceOption, NamesWhatIsAllowed) {
+  for (const char* wrong : {"gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "tpu:0"}) {
+    expect_refusal(strobe(std::string("bench --device ") + wrong), 2,
+                   {"--device", wrong, "cpu, cuda or cuda:N", "strobe info"});
+  }
+}
+
+TEST(DeviceOption, SaysWhyThereIsNoGpu) {
+  for (const char* command : {"bench", "compare", "verify", "sweep --dry-run"}) {
+    expect_refusal(shell("STROBE_CUDA_DRIVER=/no/such/driver.so strobe " + std::string(command) +
+                         " --device cuda"),
+                   3, {"--device", "no GPU can be used", "there is no NVIDIA driver"});
+  }
+}
+
+TEST(DeviceOption, SaysWhichGpusThereAre) {
+  expect_refusal(on_gpus(1, "bench --device cuda:1"), 2, {"cuda:1", "cuda:0, the only GPU"});
+  expect_refusal(on_gpus(3, "compare --device cuda:7"), 2, {"cuda:7", "cuda:0 to cuda:2"});
+}
+
+TEST(DeviceOption, ListsTheImplementationsOfTheDevice) {
+  const Outcome cpu = strobe("list --device cpu");
+  EXPECT_TRUE(contains(cpu.out, "standard")) << cpu.out;
+  EXPECT_FALSE(contains(cpu.out, "cuda:flash")) << cpu.out;
+  const Outcome gpu = on_gpus(1, "list --device cuda");
+  EXPECT_TRUE(contains(gpu.out, "cuda:flash")) << gpu.out;
+  EXPECT_FALSE(contains(gpu.out, "oracle")) << gpu.out;
+}
+
+TEST(DeviceOption, RefusesImplementationsOfAnother) {
+  const Outcome gpu = on_gpus(1, "compare --device cuda --impl gemm --problem s8");
+  expect_refusal(gpu, 2, {"cuda:gemm", "is not known", "cuda:flash"});
+  const Outcome cpu = on_gpus(1, "bench --device cpu --impl cuda:flash --problem s8");
+  expect_refusal(cpu, 2, {"--impl", "cuda:flash", "--device cpu"});
+}
+
+TEST_F(OnDevice, SweepsTakeItsImplementations) {
+  const Outcome outcome = on_gpus(1, "sweep --device cuda --seqlen 64 --dry-run");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "cuda:flash")) << outcome.out;
+}
+
+TEST_F(OnDevice, RecordsSayWhichAndHow) {
+  const Outcome outcome = on_gpus(
+      2,
+      "verify --device cuda:1 --impl flash --tf32 --deterministic --problem 's8 d16 bwd' --json -");
+  const json record = json::parse(outcome.out);
+  EXPECT_EQ(record["implementation"], "cuda:flash");
+  EXPECT_EQ(record["device"], "cuda:1");
+  EXPECT_EQ(record["options"], (json{{"tf32", true}, {"deterministic", true}}));
+  EXPECT_EQ(record["machine"]["gpu"]["name"], "Fake GPU");
+  EXPECT_EQ(record["plan"]["deterministic"], "yes");
+}
+
+TEST_F(OnDevice, WorkThatIsNotDoneIsNotTimed) {
+  const Outcome outcome = on_gpus(1, "compare --quick --device cuda --problem 's8 d16' --json -");
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  const json record = json::parse(outcome.out);
+  EXPECT_EQ(record["status"], "failed");
+  EXPECT_TRUE(contains(record["reason"], "had not written out")) << record;
+  EXPECT_FALSE(record["options"]["tf32"]);
+}
+
+}  // namespace
+}  // namespace strobe::test

@@ -1,0 +1,316 @@
+// A driver whose GPUs are memory of the host: copies and fills happen, kernels take time and do
+// nothing. Time is what the work put on the stream is said to take, so that tests know it.
+//   STROBE_FAKE_GPUS         how many GPUs there are (1)
+//   STROBE_FAKE_GPU_MEMORY   bytes of each (1 GB)
+//   STROBE_FAKE_KERNEL_US    a kernel (10); as much again, once, to start what the host launches
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default"))) int
+
+enum { kSuccess = 0, kOutOfMemory = 2, kL2Bytes = 1 << 20, kHeader = 256, kMostWork = 4096 };
+
+struct Work {
+  void* to;  // null: a kernel
+  const void* from;
+  int byte;
+  size_t bytes;
+};
+
+struct Graph {
+  size_t count;
+  struct Work work[kMostWork];
+};
+
+static double now_us = 0;
+static size_t used_bytes = 0;
+static struct Graph* captured = NULL;
+static void* current_context = NULL;
+
+static double setting(const char* name, double otherwise) {
+  const char* text = getenv(name);
+  return text == NULL ? otherwise : atof(text);
+}
+
+static size_t memory_bytes(void) {
+  return (size_t)setting("STROBE_FAKE_GPU_MEMORY", 1e9);
+}
+
+static void perform(const struct Work* work) {
+  if (work->to == NULL) {
+    now_us += setting("STROBE_FAKE_KERNEL_US", 10);
+  } else if (work->from != NULL) {
+    memcpy(work->to, work->from, work->bytes);
+  } else {
+    memset(work->to, work->byte, work->bytes);
+  }
+}
+
+static int put(struct Work work) {
+  if (captured == NULL) {
+    if (work.to == NULL) now_us += setting("STROBE_FAKE_KERNEL_US", 10);
+    perform(&work);
+  } else if (captured->count < kMostWork) {
+    captured->work[captured->count++] = work;
+  }
+  return kSuccess;
+}
+
+API cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return kSuccess;
+}
+API cuInit(unsigned flags) {
+  (void)flags;
+  return kSuccess;
+}
+API cuGetErrorName(int error, const char** text) {
+  (void)error;
+  *text = "CUDA_ERROR_FAKE";
+  return kSuccess;
+}
+API cuGetErrorString(int error, const char** text) {
+  (void)error;
+  *text = "this GPU is not real";
+  return kSuccess;
+}
+API cuGetProcAddress_v2(const char* name, void** function, int version, unsigned long long flags,
+                        int* status) {
+  (void)name;
+  (void)version;
+  (void)flags;
+  *function = NULL;
+  *status = 1;
+  return 500;
+}
+
+API cuDeviceGet(int* device, int index) {
+  *device = index;
+  return kSuccess;
+}
+API cuDeviceGetCount(int* count) {
+  *count = (int)setting("STROBE_FAKE_GPUS", 1);
+  return kSuccess;
+}
+API cuDeviceGetName(char* name, int length, int device) {
+  (void)device;
+  snprintf(name, (size_t)length, "Fake GPU");
+  return kSuccess;
+}
+API cuDeviceGetPCIBusId(char* name, int length, int device) {
+  snprintf(name, (size_t)length, "0000:%02x:00.0", device + 1);
+  return kSuccess;
+}
+API cuDeviceTotalMem_v2(size_t* bytes, int device) {
+  (void)device;
+  *bytes = memory_bytes();
+  return kSuccess;
+}
+API cuDeviceGetAttribute(int* value, int attribute, int device) {
+  (void)device;
+  switch (attribute) {
+    case 16:
+      *value = 4;
+      break;  // multiprocessors
+    case 38:
+      *value = kL2Bytes;
+      break;
+    case 75:
+      *value = 9;
+      break;  // compute capability
+    case 81:
+      *value = 228 * 1024;
+      break;  // shared memory of a multiprocessor, and of a block
+    case 97:
+      *value = 227 * 1024;
+      break;
+    default:
+      *value = 0;
+  }
+  return kSuccess;
+}
+
+API cuDevicePrimaryCtxRetain(void** context, int device) {
+  *context = (char*)0 + device + 1;
+  return kSuccess;
+}
+API cuCtxPushCurrent_v2(void* context) {
+  current_context = context;
+  return kSuccess;
+}
+API cuCtxPopCurrent_v2(void** context) {
+  *context = current_context;
+  return kSuccess;
+}
+API cuCtxGetCurrent(void** context) {
+  *context = current_context;
+  return kSuccess;
+}
+API cuCtxGetDevice(int* device) {
+  *device = (int)((char*)current_context - (char*)0) - 1;
+  return kSuccess;
+}
+
+API cuStreamCreate(void** stream, unsigned flags) {
+  (void)flags;
+  *stream = malloc(1);
+  return kSuccess;
+}
+API cuStreamDestroy_v2(void* stream) {
+  free(stream);
+  return kSuccess;
+}
+API cuStreamSynchronize(void* stream) {
+  (void)stream;
+  return kSuccess;
+}
+API cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
+  (void)stream;
+  (void)event;
+  (void)flags;
+  return kSuccess;
+}
+
+API cuEventCreate(void** event, unsigned flags) {
+  (void)flags;
+  *event = calloc(1, sizeof(double));
+  return kSuccess;
+}
+API cuEventDestroy_v2(void* event) {
+  free(event);
+  return kSuccess;
+}
+API cuEventRecord(void* event, void* stream) {
+  (void)stream;
+  *(double*)event = now_us;
+  return kSuccess;
+}
+API cuEventSynchronize(void* event) {
+  (void)event;
+  return kSuccess;
+}
+API cuEventQuery(void* event) {
+  (void)event;
+  return kSuccess;
+}
+API cuEventElapsedTime(float* ms, void* start, void* end) {
+  *ms = (float)((*(double*)end - *(double*)start) / 1e3);
+  return kSuccess;
+}
+
+API cuMemGetInfo_v2(size_t* left, size_t* total) {
+  *total = memory_bytes();
+  *left = *total - used_bytes;
+  return kSuccess;
+}
+API cuMemAlloc_v2(void** pointer, size_t bytes) {
+  char* memory;
+  if (bytes > memory_bytes() - used_bytes) return kOutOfMemory;
+  memory = aligned_alloc(kHeader, (bytes + 2 * kHeader - 1) / kHeader * kHeader);
+  if (memory == NULL) return kOutOfMemory;
+  *(size_t*)(void*)memory = bytes;
+  used_bytes += bytes;
+  *pointer = memory + kHeader;
+  return kSuccess;
+}
+API cuMemFree_v2(void* pointer) {
+  char* memory = (char*)pointer - kHeader;
+  used_bytes -= *(size_t*)(void*)memory;
+  free(memory);
+  return kSuccess;
+}
+API cuMemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
+  (void)flags;
+  *pointer = malloc(bytes);
+  return kSuccess;
+}
+API cuMemFreeHost(void* pointer) {
+  free(pointer);
+  return kSuccess;
+}
+API cuMemcpyAsync(void* to, const void* from, size_t bytes, void* stream) {
+  (void)stream;
+  return put((struct Work){to, from, 0, bytes});
+}
+API cuMemsetD8Async(void* to, unsigned char byte, size_t bytes, void* stream) {
+  (void)stream;
+  return put((struct Work){to, NULL, byte, bytes});
+}
+
+API cuModuleLoadData(void** module, const void* image) {
+  (void)image;
+  *module = malloc(1);
+  return kSuccess;
+}
+API cuModuleUnload(void* module) {
+  free(module);
+  return kSuccess;
+}
+API cuModuleGetFunction(void** function, void* module, const char* name) {
+  (void)name;
+  *function = module;
+  return kSuccess;
+}
+API cuFuncGetAttribute(int* value, int attribute, void* function) {
+  (void)attribute;
+  (void)function;
+  *value = 0;
+  return kSuccess;
+}
+API cuFuncSetAttribute(void* function, int attribute, int value) {
+  (void)function;
+  (void)attribute;
+  (void)value;
+  return kSuccess;
+}
+API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int threads,
+                                                size_t shared) {
+  (void)function;
+  (void)threads;
+  (void)shared;
+  *blocks = 1;
+  return kSuccess;
+}
+API cuLaunchKernelEx(const void* config, void* function, void** parameters, void** extra) {
+  (void)config;
+  (void)function;
+  (void)parameters;
+  (void)extra;
+  return put((struct Work){NULL, NULL, 0, 0});
+}
+
+API cuStreamBeginCapture_v2(void* stream, int mode) {
+  (void)stream;
+  (void)mode;
+  captured = calloc(1, sizeof *captured);
+  return kSuccess;
+}
+API cuStreamEndCapture(void* stream, void** graph) {
+  (void)stream;
+  *graph = captured;
+  captured = NULL;
+  return kSuccess;
+}
+API cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long flags) {
+  (void)flags;
+  *exec = malloc(sizeof(struct Graph));
+  memcpy(*exec, graph, sizeof(struct Graph));
+  return kSuccess;
+}
+API cuGraphLaunch(void* exec, void* stream) {
+  const struct Graph* graph = exec;
+  (void)stream;
+  now_us += setting("STROBE_FAKE_KERNEL_US", 10);
+  for (size_t i = 0; i < graph->count; ++i) perform(&graph->work[i]);
+  return kSuccess;
+}
+API cuGraphDestroy(void* graph) {
+  free(graph);
+  return kSuccess;
+}
+API cuGraphExecDestroy(void* exec) {
+  free(exec);
+  return kSuccess;
+}
