@@ -1,14 +1,27 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "strobe/export.h"
 #include "strobe/implementation.h"
 #include "strobe/tensor.h"
 
 namespace strobe {
+
+/// What a device says of itself at a moment; what it does not tell is absent.
+struct DeviceState {
+  std::optional<int> clock_mhz{}, memory_clock_mhz{};  ///< of its processors, of its memory
+  std::optional<double> power_w{};
+  std::optional<int> temperature_c{};
+  std::optional<std::int64_t> memory_used_bytes{};  ///< by all processes
+  std::vector<std::string> slowed_by{};  ///< what keeps its clocks down, "power cap" for instance
+};
 
 /// What a program needs of a device with memory of its own besides implementations: memory, copies,
 /// a stream to put work on, and time. Everything is ordered on that stream.
@@ -39,6 +52,10 @@ class STROBE_API Accelerator {
 
   /// Drives what earlier work left out of the device's caches.
   virtual void evict_caches() const = 0;
+
+  /// Reads its clocks and sensors, and changes none of them; where there is nothing that tells,
+  /// everything is absent.
+  virtual DeviceState state() const = 0;
 };
 
 /// That of a device other than the CPU; there is one for each. Throws Unsupported with what is

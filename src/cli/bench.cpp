@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/common.h"
 #include "cli/options.h"
 #include "cli/run_options.h"
 #include "measure/benchmark.h"
@@ -97,6 +98,8 @@ void print_result(std::FILE* text, const lab::Benchmark& b, const lab::Peaks& pe
   line("Of the roofline:", roofline_text(b, peaks));
   line("Memory:", memory_text(b.memory));
   line("Error:", accuracy_text(b.accuracy));
+  const std::string state = lab::state_text(b.measurement.device.during.value_or(DeviceState{}));
+  if (!state.empty()) line("While timed:", state);
   fmt::print(text, "\n");
 }
 
@@ -134,6 +137,7 @@ int bench(const BenchOptions& options) {
             .front();
     records.write(result, peaks);
     if (result.timed()) print_result(text, result, peaks);
+    warn_of_slowdown(result);
     std::fflush(text);
     if (const int status = conclude(result); status != kDone) return status;
   }

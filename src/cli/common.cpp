@@ -10,6 +10,8 @@
 #include <numeric>
 #include <utility>
 
+#include "report/text.h"
+
 namespace strobe::cli {
 namespace {
 
@@ -29,6 +31,11 @@ Implementations useful_among(const Implementations& implementations,
     if (std::any_of(problems.begin(), problems.end(), supported)) useful.push_back(implementation);
   }
   return useful.empty() ? implementations : useful;
+}
+
+void warn_of_slowdown(const lab::Benchmark& result) {
+  const std::string sentence = lab::slowdown_text(result);
+  if (!sentence.empty()) fmt::print(stderr, "strobe: warning: {}\n", sentence);
 }
 
 std::string duration_text(double seconds) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/benchmark.h"
 #include "strobe/implementation.h"
 
 // What several subcommands need.
@@ -15,6 +16,9 @@ using Implementations = std::vector<const Implementation*>;
 /// Those that support any of the problems; all of them if none does, so that each can say why.
 Implementations useful_among(const Implementations& implementations,
                              const std::vector<Problem>& problems);
+
+/// Says on the standard error what kept the clocks of a GPU down while something was timed.
+void warn_of_slowdown(const lab::Benchmark& result);
 
 /// "40 s", "12 min", "3.5 h": how long something takes, about.
 std::string duration_text(double seconds);

@@ -183,6 +183,7 @@ int compare(const CompareOptions& options) {
     for (const lab::Benchmark& b : all.back()) records.write(b, peaks);
     progress.clear();
     print_results(text, all.back(), base, peaks);
+    for (const lab::Benchmark& b : all.back()) warn_of_slowdown(b);
   }
   return exit_status(all);
 }

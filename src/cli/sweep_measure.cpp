@@ -119,6 +119,8 @@ void measure_all(std::span<const lab::Point> points, const SweepOptions& options
       json record = lab::record_of(result, peaks);
       record["sweep"] = {{"preset", options.preset}, {"shrink", sweep.shrink}};
       keep(record);
+      progress.clear();
+      warn_of_slowdown(result);
       if (!progress.visible()) {
         fmt::print(stderr, "[{}/{}] {}: {}\n", done + 1, points.size(), points[done].name(),
                    outcome_text(record));

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "cuda/driver/memory.h"
+#include "cuda/driver/nvml.h"
 #include "cuda/driver/stream.h"
 #include "cuda/kernels/pause/pause.h"
 
@@ -13,7 +14,11 @@ namespace {
 class CudaAccelerator final : public Accelerator {
  public:
   explicit CudaAccelerator(int index)
-      : device_(driver::Device::at(index)), stream_(device_), start_(device_), end_(device_) {}
+      : device_(driver::Device::at(index)),
+        stream_(device_),
+        start_(device_),
+        end_(device_),
+        sensors_(device_.pci_bus_id()) {}
 
   Device device() const override { return {Device::Kind::cuda, device_.index()}; }
   Stream stream() const override { return stream_.get(); }
@@ -63,11 +68,14 @@ class CudaAccelerator final : public Accelerator {
     fill(other_.get(), std::byte{0}, 2 * static_cast<std::size_t>(device_.l2_bytes()));
   }
 
+  DeviceState state() const override { return sensors_.read(); }
+
  private:
   const driver::Device& device_;
   driver::Stream stream_;
   mutable driver::Event start_;
   mutable driver::Event end_;
+  driver::Sensors sensors_;
   mutable std::once_flag pause_made_{};
   mutable std::unique_ptr<pause::Pause> pause_{};
   mutable std::shared_ptr<std::byte> other_{};

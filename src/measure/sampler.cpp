@@ -56,6 +56,7 @@ class Sampling {
   double timed_run();
   void look_for_stragglers(double run_ms);
   void judge_precision();
+  void watch_device();
   int count() const { return static_cast<int>(measurement_.samples_ms.size()); }
 
   const Trial& trial_;
@@ -65,6 +66,7 @@ class Sampling {
   int next_look_ = 6;
   double last_ms_ = 0;
   double spent_s_ = 0;
+  Clock::time_point watched_{};
   Measurement measurement_{};
 };
 
@@ -100,6 +102,7 @@ void Sampling::warm_up() {
   guarded([this] {
     constexpr double kStable = 0.02;
     constexpr int kStableRuns = 3;
+    measurement_.device.before = trial_.stopwatch->state();
     const auto start = Clock::now();
     std::vector<double> sorted;
     double median = 0;
@@ -126,6 +129,7 @@ void Sampling::take_sample() {
     }
     last_ms_ = timed_run();
     measurement_.samples_ms.push_back(last_ms_);
+    watch_device();
     judge_precision();
     spent_s_ += seconds_since(start);
   });
@@ -138,6 +142,21 @@ void Sampling::judge_precision() {
   precise_ = summarize(measurement_.samples_ms).relative_uncertainty() <= policy_.target;
 }
 
+/// Right after a sample, when the device still is as it was in it; now and then, for asking takes
+/// longer than a short run.
+void Sampling::watch_device() {
+  constexpr double kSecondsBetween = 0.1;
+  if (count() > 1 && seconds_since(watched_) < kSecondsBetween) return;
+  DeviceWatch& device = measurement_.device;
+  device.during = trial_.stopwatch->state();
+  watched_ = Clock::now();
+  if (!device.during) return;
+  for (const std::string& reason : device.during->slowed_by) {
+    const auto end = device.slowed_by.end();
+    if (std::find(device.slowed_by.begin(), end, reason) == end) device.slowed_by.push_back(reason);
+  }
+}
+
 bool Sampling::may_go_on() const {
   if (measurement_.failure || count() >= policy_.max_samples) return false;
   return count() < policy_.min_samples || spent_s_ <= policy_.budget_s;
@@ -146,6 +165,7 @@ bool Sampling::may_go_on() const {
 Measurement Sampling::result() {
   if (measurement_.failure) measurement_.samples_ms.clear();
   measurement_.ms = summarize(measurement_.samples_ms);
+  measurement_.device.after = trial_.stopwatch->state();
   return std::move(measurement_);
 }
 

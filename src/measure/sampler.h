@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -47,10 +49,18 @@ struct SamplingPolicy {
   static SamplingPolicy exactly(int samples);
 };
 
+/// A device before, between and after the samples; nothing where it does not tell.
+struct DeviceWatch {
+  std::optional<DeviceState> before{}, during{}, after{};
+  /// What kept its clocks down at any moment that was looked at between the samples.
+  std::vector<std::string> slowed_by{};
+};
+
 struct Measurement {
   std::vector<double> samples_ms{};
   Statistics ms{};
   int warmup_runs = 0;
+  DeviceWatch device{};
   std::exception_ptr failure{};  ///< what ended it early; there are no samples then
 };
 

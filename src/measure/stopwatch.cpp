@@ -6,7 +6,6 @@
 #include <mutex>
 #include <vector>
 
-#include "strobe/accelerator.h"
 #include "strobe/machine.h"
 
 namespace strobe::lab {
@@ -44,6 +43,7 @@ class DeviceStopwatch final : public Stopwatch {
 
   double time_ms(const std::function<void()>& run) override { return device_.time_ms(run); }
   void evict_caches() override { device_.evict_caches(); }
+  std::optional<DeviceState> state() override { return device_.state(); }
 
  private:
   const Accelerator& device_;

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
-#include "strobe/tensor.h"
+#include "strobe/accelerator.h"
 
 namespace strobe::lab {
 
@@ -19,6 +20,9 @@ class Stopwatch {
 
   /// Drives everything that an earlier run left out of the device's caches.
   virtual void evict_caches() = 0;
+
+  /// The device's clocks and sensors as they are now; nothing of the CPU.
+  virtual std::optional<DeviceState> state() { return std::nullopt; }
 };
 
 /// The steady clock, for work that is done when `run` returns.

@@ -130,6 +130,32 @@ json sampling_record(const Benchmark& b) {
           {"pinned", b.policy.pin}};
 }
 
+json state_record(const DeviceState& state) {
+  json fields = json::object();
+  const auto add = [&fields](const char* name, const auto& value) {
+    if (value) fields[name] = *value;
+  };
+  add("clock_mhz", state.clock_mhz);
+  add("memory_clock_mhz", state.memory_clock_mhz);
+  add("power_w", state.power_w);
+  add("temperature_c", state.temperature_c);
+  add("memory_used", state.memory_used_bytes);
+  return fields;
+}
+
+/// Empty where the device told nothing.
+json watch_record(const DeviceWatch& device) {
+  json moments = json::object();
+  const auto add = [&moments](const char* name, const std::optional<DeviceState>& state) {
+    if (state && !state_record(*state).empty()) moments[name] = state_record(*state);
+  };
+  add("before", device.before);
+  add("during", device.during);
+  add("after", device.after);
+  if (!moments.empty()) moments["slowed_by"] = device.slowed_by;
+  return moments;
+}
+
 json roof_record(const Roofline& roof) {
   return {{"tflops", roof.flops_per_second() / 1e12},
           {"bound", roof.memory_bound() ? "memory" : "compute"},
@@ -161,6 +187,8 @@ json record_of(const Benchmark& b, const Peaks& peaks) {
   record["sampling"] = sampling_record(b);
   const Roofline roof = roofline(b, peaks);
   if (roof.intensity > 0) record["roof"] = roof_record(roof);
+  if (const json state = watch_record(b.measurement.device); !state.empty())
+    record["device_state"] = state;
   if (!b.timed()) return record;
   const Statistics& ms = b.measurement.ms;
   record["ms"] = times_record(ms);

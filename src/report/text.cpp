@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 namespace strobe::lab {
 
 std::string bytes_text(std::int64_t bytes) {
@@ -28,6 +30,26 @@ std::string tuning_text(const TuningRecord& tuning) {
 std::string reason_text(const std::string& implementation, const std::string& reason) {
   if (reason.starts_with(implementation + " ")) return reason;
   return fmt::format("{}: {}", implementation, reason);
+}
+
+std::string state_text(const DeviceState& state) {
+  std::vector<std::string> parts;
+  if (state.clock_mhz) parts.push_back(fmt::format("{} MHz", *state.clock_mhz));
+  if (state.memory_clock_mhz)
+    parts.push_back(fmt::format("memory {} MHz", *state.memory_clock_mhz));
+  if (state.power_w) parts.push_back(fmt::format("{:.0f} W", *state.power_w));
+  if (state.temperature_c) parts.push_back(fmt::format("{} C", *state.temperature_c));
+  if (state.memory_used_bytes) {
+    parts.push_back(fmt::format("{} in use", bytes_text(*state.memory_used_bytes)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string slowdown_text(const Benchmark& result) {
+  const auto& reasons = result.measurement.device.slowed_by;
+  if (reasons.empty()) return "";
+  return fmt::format("{} kept its clocks down while {} was timed: {}", to_string(result.device),
+                     result.implementation, fmt::join(reasons, ", "));
 }
 
 }  // namespace strobe::lab

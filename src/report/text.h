@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "strobe/implementation.h"
+#include "measure/benchmark.h"
 
 namespace strobe::lab {
 
@@ -18,5 +18,13 @@ std::string tuning_text(const TuningRecord& tuning);
 
 /// "flash: why it did not work", the name once.
 std::string reason_text(const std::string& implementation, const std::string& reason);
+
+/// "1755 MHz, memory 3201 MHz, 612 W, 58 C, 3.2 GB in use": as far as the device tells; "" if it
+/// tells nothing.
+std::string state_text(const DeviceState& state);
+
+/// A sentence that says what kept the clocks of the result's device down while it was timed; "" if
+/// nothing did.
+std::string slowdown_text(const Benchmark& result);
 
 }  // namespace strobe::lab

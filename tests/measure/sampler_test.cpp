@@ -19,8 +19,14 @@ class FakeStopwatch final : public Stopwatch {
     return times_[std::min(next_++, times_.size() - 1)];
   }
   void evict_caches() override { ++evictions; }
+  std::optional<DeviceState> state() override {
+    if (reasons.empty()) return std::nullopt;
+    return DeviceState{.clock_mhz = ++looks, .slowed_by = reasons};
+  }
 
   int evictions = 0;
+  int looks = 0;
+  std::vector<std::string> reasons{};
 
  private:
   std::vector<double> times_;
@@ -150,6 +156,24 @@ TEST(Sampler, ATrialThatThrowsDropsOutAlone) {
   EXPECT_TRUE(results[0].samples_ms.empty());
   EXPECT_FALSE(results[1].failure);
   EXPECT_EQ(results[1].samples_ms.size(), 4u);
+}
+
+TEST(Sampler, WatchesTheDeviceBeforeBetweenAndAfter) {
+  FakeStopwatch stopwatch({5});
+  stopwatch.reasons = {"power cap"};
+  std::string log;
+  const Measurement m = sample_one(logging(log, 'r', stopwatch), SamplingPolicy::exactly(1));
+  ASSERT_TRUE(m.device.before && m.device.during && m.device.after);
+  EXPECT_EQ(m.device.before->clock_mhz, 1);
+  EXPECT_EQ(m.device.during->clock_mhz, 2);
+  EXPECT_EQ(m.device.after->clock_mhz, 3);
+  EXPECT_EQ(m.device.slowed_by, stopwatch.reasons);
+}
+
+TEST(Sampler, ADeviceThatTellsNothingIsNotWatched) {
+  const Measurement m = sample_times({5}, SamplingPolicy::exactly(3));
+  EXPECT_FALSE(m.device.before || m.device.during || m.device.after);
+  EXPECT_TRUE(m.device.slowed_by.empty());
 }
 
 TEST(Sampler, LooksOnceWhetherAnythingWritesWhileNothingRuns) {

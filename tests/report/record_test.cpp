@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "report/text.h"
 #include "strobe/registry.h"
 #include "verify/verify.h"
 
@@ -65,6 +66,26 @@ TEST(Record, OfABenchmark) {
   EXPECT_EQ(record["machine"]["threads"], 2);
   EXPECT_TRUE(record["error"]["max"].is_null()) << "JSON has no infinity";
   EXPECT_EQ(record["fields"]["lengths_q"], json({3, 4}));
+}
+
+TEST(Record, HasWhatAGpuToldOfItselfAndNothingElse) {
+  Benchmark b{.implementation = "cuda:x",
+              .device = {Device::Kind::cuda, 2},
+              .options = {.tf32 = true},
+              .problem = Problem::parse("s8 fp32")};
+  EXPECT_FALSE(record_of(b, {}).contains("device_state"));
+  EXPECT_EQ(slowdown_text(b), "");
+  b.measurement.device = {.before = DeviceState{},
+                          .during = DeviceState{.clock_mhz = 1755, .power_w = 612.5},
+                          .slowed_by = {"power cap", "heat"}};
+  const json record = record_of(b, {});
+  EXPECT_EQ(record["device"], "cuda:2");
+  EXPECT_TRUE(record["options"]["tf32"]);
+  EXPECT_EQ(record["device_state"], (json{{"during", {{"clock_mhz", 1755}, {"power_w", 612.5}}},
+                                          {"slowed_by", {"power cap", "heat"}}}));
+  EXPECT_EQ(state_text(*b.measurement.device.during), "1755 MHz, 612 W");
+  EXPECT_EQ(slowdown_text(b),
+            "cuda:2 kept its clocks down while cuda:x was timed: power cap, heat");
 }
 
 TEST(Record, OfWhatCouldNotRunSaysWhy) {

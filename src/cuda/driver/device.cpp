@@ -69,6 +69,12 @@ int Device::attribute(abi::DeviceAttribute which) const {
   return value;
 }
 
+std::string Device::pci_bus_id() const {
+  char id[32] = {};
+  api().cuDeviceGetPCIBusId(id, sizeof id, id_);
+  return id;
+}
+
 abi::Context Device::primary_context() const {
   std::call_once(retained_, [this] { api().cuDevicePrimaryCtxRetain(&context_, id_); });
   return context_;

@@ -33,6 +33,10 @@ class Device {
   int shared_bytes_per_block() const { return shared_bytes_per_block_; }  ///< the most, on request
   int shared_bytes_per_multiprocessor() const { return shared_bytes_per_multiprocessor_; }
 
+  /// Where it is plugged in, "0000:1b:00.0": how other libraries know it, whatever the order is in
+  /// which CUDA counts the GPUs that it shows.
+  std::string pci_bus_id() const;
+
   /// The context that this process's libraries share on the device. Retained at the first call,
   /// for as long as the process lives.
   abi::Context primary_context() const;

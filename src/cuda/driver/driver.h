@@ -49,6 +49,7 @@ class Api {
   Call<abi::DeviceId*, int> cuDeviceGet{symbols_, "cuDeviceGet"};
   Call<int*> cuDeviceGetCount{symbols_, "cuDeviceGetCount"};
   Call<char*, int, abi::DeviceId> cuDeviceGetName{symbols_, "cuDeviceGetName"};
+  Call<char*, int, abi::DeviceId> cuDeviceGetPCIBusId{symbols_, "cuDeviceGetPCIBusId"};
   Call<std::size_t*, abi::DeviceId> cuDeviceTotalMem{symbols_, "cuDeviceTotalMem_v2"};
   Call<int*, abi::DeviceAttribute, abi::DeviceId> cuDeviceGetAttribute{symbols_, "cuDeviceGetAttribute"};
 

@@ -1,12 +1,40 @@
 #include "cuda/driver/nvml.h"
 
-#include "core/shared_object.h"
 #include "core/text.h"
 
 namespace strobe::cuda::driver {
+namespace {
+
+SharedObject library() {
+  return SharedObject({"libnvidia-ml.so.1"}, "STROBE_NVML");
+}
+
+enum class Clock : int { processors = 1, memory = 2 };
+
+struct MemoryInfo {
+  unsigned long long total, free, used;
+};
+
+/// What a function of the library answers: the last of its parameters. Nothing if there is no such
+/// function, or if it fails: not every GPU has every sensor.
+template <class Answer, class... Parameters>
+std::optional<Answer> ask(const SharedObject& nvml, const char* name, void* gpu,
+                          Parameters... parameters) {
+  int (*function)(void*, Parameters..., Answer*) = nullptr;
+  Answer answer{};
+  if (!nvml.find(name, function) || function(gpu, parameters..., &answer) != 0) return std::nullopt;
+  return answer;
+}
+
+std::optional<int> as_int(std::optional<unsigned> value) {
+  if (!value) return std::nullopt;
+  return static_cast<int>(*value);
+}
+
+}  // namespace
 
 Nvml load_nvml() {
-  const SharedObject object({"libnvidia-ml.so.1"}, "STROBE_NVML");
+  const SharedObject object = library();
   if (!object) {
     return {.missing = concat("there is no NVML, so clocks and power are not recorded: ",
                               object.error(), "; it comes with the NVIDIA driver")};
@@ -35,6 +63,56 @@ Nvml load_nvml() {
   nvml.driver_version = text(get_driver_version);
   shutdown();
   return nvml;
+}
+
+// Started and never shut down: it is read until the process ends.
+Sensors::Sensors(const std::string& pci_bus_id) : library_(library()) {
+  int (*init)() = nullptr;
+  int (*find)(const char*, void**) = nullptr;
+  if (!library_.find("nvmlInit_v2", init) ||
+      !library_.find("nvmlDeviceGetHandleByPciBusId_v2", find) || init() != 0) {
+    return;
+  }
+  if (find(pci_bus_id.c_str(), &gpu_) != 0) gpu_ = nullptr;
+}
+
+DeviceState Sensors::read() const {
+  if (gpu_ == nullptr) return {};
+  const auto clock = [this](Clock which) {
+    return as_int(ask<unsigned, Clock>(library_, "nvmlDeviceGetClockInfo", gpu_, which));
+  };
+  DeviceState state{.clock_mhz = clock(Clock::processors),
+                    .memory_clock_mhz = clock(Clock::memory)};
+  if (const auto milliwatts = ask<unsigned>(library_, "nvmlDeviceGetPowerUsage", gpu_)) {
+    state.power_w = *milliwatts / 1e3;
+  }
+  constexpr int kOfTheChip = 0;
+  state.temperature_c =
+      as_int(ask<unsigned, int>(library_, "nvmlDeviceGetTemperature", gpu_, kOfTheChip));
+  if (const auto memory = ask<MemoryInfo>(library_, "nvmlDeviceGetMemoryInfo", gpu_)) {
+    state.memory_used_bytes = static_cast<std::int64_t>(memory->used);
+  }
+  // Named anew in driver 535; the old name stays.
+  if (const auto mask =
+          ask<unsigned long long>(library_, "nvmlDeviceGetCurrentClocksThrottleReasons", gpu_)) {
+    state.slowed_by = clock_reasons(*mask);
+  }
+  return state;
+}
+
+std::vector<std::string> clock_reasons(unsigned long long mask) {
+  constexpr struct {
+    unsigned long long bit;
+    const char* words;
+  } kReasons[] = {
+      {0x2, "clocks that were set"}, {0x4, "power cap"},       {0x8, "hardware slowdown"},
+      {0x10, "sync boost"},          {0x20, "heat"},           {0x40, "heat (hardware)"},
+      {0x80, "power brake"},         {0x100, "display clocks"}};
+  std::vector<std::string> reasons;
+  for (const auto& reason : kReasons) {
+    if ((mask & reason.bit) != 0) reasons.emplace_back(reason.words);
+  }
+  return reasons;
 }
 
 }  // namespace strobe::cuda::driver

@@ -1,0 +1,64 @@
+// As much of NVML as is read of a GPU. It knows one, at the place of the fake driver's first.
+//   STROBE_FAKE_CLOCK_REASONS   the mask of what keeps the clocks down (4, the power cap)
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default"))) int
+
+enum { kSuccess = 0, kNotSupported = 3, kNotFound = 6 };
+
+static int gpu;
+
+struct Memory {
+  unsigned long long total, free, used;
+};
+
+API nvmlInit_v2(void) {
+  return kSuccess;
+}
+API nvmlShutdown(void) {
+  return kSuccess;
+}
+
+API nvmlSystemGetNVMLVersion(char* text, unsigned length) {
+  strncpy(text, "13.0", length);
+  return kSuccess;
+}
+API nvmlSystemGetDriverVersion(char* text, unsigned length) {
+  strncpy(text, "580.00", length);
+  return kSuccess;
+}
+
+API nvmlDeviceGetHandleByPciBusId_v2(const char* id, void** device) {
+  if (strcmp(id, "0000:01:00.0") != 0) return kNotFound;
+  *device = &gpu;
+  return kSuccess;
+}
+
+API nvmlDeviceGetClockInfo(void* device, int which, unsigned* mhz) {
+  if (device != &gpu) return kNotFound;
+  *mhz = which == 1 ? 1755 : which == 2 ? 3201 : 0;
+  return kSuccess;
+}
+
+API nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+  *milliwatts = 612500;
+  return device == &gpu ? kSuccess : kNotFound;
+}
+
+// A sensor that this GPU does not have.
+API nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
+  (void)device, (void)sensor, (void)celsius;
+  return kNotSupported;
+}
+
+API nvmlDeviceGetMemoryInfo(void* device, struct Memory* memory) {
+  *memory = (struct Memory){80000000000, 77000000000, 3000000000};
+  return device == &gpu ? kSuccess : kNotFound;
+}
+
+API nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* mask) {
+  const char* text = getenv("STROBE_FAKE_CLOCK_REASONS");
+  *mask = text == NULL ? 4 : strtoull(text, NULL, 0);
+  return device == &gpu ? kSuccess : kNotFound;
+}
