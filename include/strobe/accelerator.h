@@ -50,6 +50,13 @@ class STROBE_API Accelerator {
   /// Milliseconds that the device took for what `work` puts on the stream; waits for it.
   virtual double time_ms(const std::function<void()>& work) const = 0;
 
+  /// Records what `work` puts on the stream, without doing it. What is returned does all of it by a
+  /// single launch. Throws Error if some of it cannot be recorded.
+  virtual std::function<void()> record(const std::function<void()>& work) const = 0;
+
+  /// Of the largest cache, which all of its processors share.
+  virtual std::int64_t cache_bytes() const = 0;
+
   /// Drives what earlier work left out of the device's caches.
   virtual void evict_caches() const = 0;
 

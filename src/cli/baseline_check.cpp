@@ -98,7 +98,9 @@ lab::SamplingPolicy policy_of(const json& record) {
   policy.budget_s = sampling.value("budget_s", policy.budget_s);
   policy.min_samples = sampling.value("min_samples", policy.min_samples);
   policy.max_samples = sampling.value("max_samples", policy.max_samples);
-  if (sampling.value("cache", "warm") == "cold") policy.cache = lab::Cache::cold;
+  const auto cache = lab::parse_cache(sampling.value("cache", "warm")).value_or(lab::Cache::warm);
+  const bool cpu = record.value("device", "cpu") == "cpu";
+  (cpu ? policy.cache : policy.gpu_cache) = cache;
   return policy;
 }
 

@@ -59,8 +59,11 @@ std::string samples_text(const lab::Benchmark& b) {
   const std::string interval =
       ms.ci95 ? fmt::format(", 95 % sure of {:.3f} to {:.3f}", ms.ci95->low, ms.ci95->high) : "";
   const std::size_t count = b.measurement.samples_ms.size();
-  return fmt::format("{:.3f} ms of {} sample{}{}, {} caches", ms.median, count,
-                     count == 1 ? "" : "s", interval, name_of(b.policy.cache));
+  const std::string copies =
+      b.copies > 1 ? fmt::format(" ({} copies of the operands)", b.copies) : "";
+  return fmt::format("{:.3f} ms of {} sample{}{}, {} caches{}, by {}", ms.median, count,
+                     count == 1 ? "" : "s", interval, name_of(b.cache()), copies,
+                     b.measurement.clock);
 }
 
 std::string memory_text(const lab::Memory& memory) {

@@ -40,6 +40,13 @@ void SamplingOptions::add_to(CLI::App& command, bool with_target) {
   command.add_option("--cache", cache, "Begin each sample with warm caches, or evict them: cold")
       ->check(CLI::IsMember({"warm", "cold"}))
       ->capture_default_str();
+  command
+      .add_option(
+          "--l2", l2,
+          "On a GPU, let runs take turns on copies of the operands that its L2 cache cannot "
+          "hold: rotate; or empty it before each: flush; or leave it warm")
+      ->check(CLI::IsMember({"rotate", "flush", "warm"}))
+      ->capture_default_str();
 }
 
 void SamplingOptions::add_pinning_to(CLI::App& command) {
@@ -56,6 +63,9 @@ lab::SamplingPolicy SamplingOptions::policy() const {
     policy.budget_s = budget_s;
   }
   policy.cache = cache == "cold" ? lab::Cache::cold : lab::Cache::warm;
+  policy.gpu_cache = l2 == "rotate"  ? lab::Cache::rotated
+                     : l2 == "flush" ? lab::Cache::cold
+                                     : lab::Cache::warm;
   policy.pin = !no_pin;
   return policy;
 }

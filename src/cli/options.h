@@ -34,6 +34,7 @@ struct SamplingOptions {
   double target_percent = 1;
   double budget_s = 5;
   std::string cache = "warm";
+  std::string l2 = "rotate";
   bool no_pin = false;
 
   /// Without `with_target` the whole budget is spent.

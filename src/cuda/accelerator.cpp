@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "cuda/driver/graph.h"
 #include "cuda/driver/memory.h"
 #include "cuda/driver/nvml.h"
 #include "cuda/driver/stream.h"
@@ -63,9 +64,21 @@ class CudaAccelerator final : public Accelerator {
     return driver::milliseconds_between(start_, end_);
   }
 
+  std::function<void()> record(const std::function<void()>& work) const override {
+    auto graph =
+        std::make_shared<const driver::Graph>(driver::Graph::capture(device_, stream_.get(), work));
+    return [this, graph] {
+      const driver::ContextScope scope(device_);
+      graph->launch(stream_.get());
+    };
+  }
+
+  std::int64_t cache_bytes() const override { return device_.l2_bytes(); }
+
   void evict_caches() const override {
-    if (!other_) other_ = allocate(2 * static_cast<std::size_t>(device_.l2_bytes()));
-    fill(other_.get(), std::byte{0}, 2 * static_cast<std::size_t>(device_.l2_bytes()));
+    const std::size_t bytes = 2 * static_cast<std::size_t>(cache_bytes());
+    if (!other_) other_ = allocate(bytes);
+    fill(other_.get(), std::byte{0}, bytes);
   }
 
   DeviceState state() const override { return sensors_.read(); }

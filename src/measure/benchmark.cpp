@@ -7,6 +7,7 @@
 #include <new>
 
 #include "measure/resident.h"
+#include "strobe/accelerator.h"
 #include "verify/execution.h"
 
 namespace strobe::lab {
@@ -27,11 +28,22 @@ void reject_if_written(Execution& execution) {
       output));
 }
 
+/// How many copies of a result's operands it takes until, before a run is on the first again, the
+/// others have filled the device's cache. What is twice as large as that drives itself out of it;
+/// of what is tiny there are no more than a few dozen, and it stays warm in part.
+int copies_beyond_cache(const Benchmark& result) {
+  constexpr std::int64_t kMost = 64;
+  const std::int64_t bytes = result.memory.inputs + result.memory.outputs;
+  const std::int64_t cache = accelerator(result.device).cache_bytes();
+  if (bytes <= 0 || bytes >= 2 * cache) return 1;
+  return static_cast<int>(std::min(kMost, 1 + (cache + bytes - 1) / bytes));
+}
+
 /// One implementation on its way to a result. Whatever stops it is its status.
 class Contender {
  public:
   Contender(const Implementation& implementation, Operands& operands, Pass pass,
-            const PlanOptions& options);
+            const PlanOptions& options, const SamplingPolicy& policy);
 
   /// Plans, takes the workspace and runs once, watching the memory.
   void start();
@@ -63,11 +75,12 @@ class Contender {
 };
 
 Contender::Contender(const Implementation& implementation, Operands& operands, Pass pass,
-                     const PlanOptions& options)
+                     const PlanOptions& options, const SamplingPolicy& policy)
     : implementation_(implementation), operands_(operands), pass_(pass), options_(options) {
   result_.implementation = full_name(implementation);
   result_.device = device_of(implementation, options);
   result_.options = options;
+  result_.policy = policy;
   result_.problem = operands.problem();
   result_.problem.pass = pass;
   result_.flops = flops(result_.problem);
@@ -107,7 +120,8 @@ void Contender::start() {
   guarded([this] {
     if (pass_ == Pass::backward) run_forward();
     const ResidentWatch memory;
-    execution_ = Execution::make(implementation_, operands_, pass_, options_);
+    if (result_.cache() == Cache::rotated) result_.copies = copies_beyond_cache(result_);
+    execution_ = Execution::make(implementation_, operands_, pass_, options_, result_.copies);
     result_.tuning = execution_->plan().tuning;
     result_.memory.workspace = static_cast<std::int64_t>(execution_->plan().workspace_bytes);
     execution_->run();
@@ -120,7 +134,9 @@ Trial Contender::trial() {
           .run = [this] { execution_->run(); },
           .check = [this] { reject_if_unwritten(*execution_); },
           .check_idle = [this] { reject_if_written(*execution_); },
-          .stopwatch = &stopwatch_of(result_.device)};
+          .stopwatch = &stopwatch_of(result_.device),
+          .cache = result_.cache(),
+          .turns = result_.copies};
 }
 
 /// The outputs hold what the last of the contenders left there: the others compute theirs again
@@ -156,7 +172,7 @@ std::vector<Benchmark> benchmark(std::span<const Implementation* const> implemen
   std::vector<Contender> contenders;
   contenders.reserve(implementations.size());  // trials point into it
   for (const Implementation* implementation : implementations) {
-    contenders.emplace_back(*implementation, operands, pass, options).start();
+    contenders.emplace_back(*implementation, operands, pass, options, policy).start();
   }
   std::vector<Contender*> racing;
   std::vector<Trial> trials;
@@ -172,7 +188,6 @@ std::vector<Benchmark> benchmark(std::span<const Implementation* const> implemen
   std::vector<Benchmark> results;
   for (Contender& contender : contenders) {
     results.push_back(std::move(contender.result()));
-    results.back().policy = policy;
     results.back().rivals = racing.empty() ? 0 : racing.size() - 1;
   }
   return results;

@@ -36,12 +36,14 @@ struct Benchmark {
   std::string reason{};  ///< why it is not ok
   TuningRecord tuning{};
   SamplingPolicy policy{};
+  int copies = 1;          ///< of the operands, that the runs took turns on
   std::size_t rivals = 0;  ///< others that took turns with it
   Measurement measurement{};
   double flops = 0;
   Memory memory{};
   Accuracy accuracy{};
 
+  Cache cache() const { return policy.cache_on(device.kind); }
   bool timed() const { return !measurement.samples_ms.empty(); }
   double flops_per_second(double ms) const { return ms > 0 ? flops / ms * 1e3 : 0; }
 };

@@ -15,14 +15,14 @@ Roofline roofline(const Problem& problem, const Peaks& peaks, Cache cache) {
   const std::int64_t bytes = operands.inputs + operands.outputs;
   const auto peak = peaks.flops_per_second.find(problem.dtype);
   return {.peak_flops = peak == peaks.flops_per_second.end() ? 0 : peak->second,
-          .bytes_per_second = cache == Cache::cold ? peaks.memory_bytes_per_second()
-                                                   : peaks.bytes_per_second_within(bytes),
+          .bytes_per_second = cache == Cache::warm ? peaks.bytes_per_second_within(bytes)
+                                                   : peaks.memory_bytes_per_second(),
           .intensity = bytes > 0 ? flops(problem) / static_cast<double>(bytes) : 0};
 }
 
 Roofline roofline(const Benchmark& result, const Peaks& peaks) {
   if (result.device.kind != Device::Kind::cpu) return {};
-  return roofline(result.problem, peaks, result.policy.cache);
+  return roofline(result.problem, peaks, result.cache());
 }
 
 }  // namespace strobe::lab

@@ -1,6 +1,7 @@
 #include "measure/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -19,6 +20,12 @@ double seconds_since(Clock::time_point start) {
 // Filling the caches again after another trial takes a few milliseconds: longer runs hardly feel
 // it.
 constexpr double kRefillMs = 100;
+
+// On a GPU the gap before a kernel is some microseconds: shorter runs are recorded, as many as make
+// half a millisecond.
+constexpr double kShortMs = 0.05;
+constexpr double kRecordedMs = 0.5;
+constexpr double kMostRecorded = 100;
 
 class PinnedThreads {
  public:
@@ -53,6 +60,8 @@ class Sampling {
   template <class F>
   void guarded(const F& body);
 
+  double settle();
+  bool record_if_short(double ms);
   double timed_run();
   void look_for_stragglers(double run_ms);
   void judge_precision();
@@ -62,6 +71,8 @@ class Sampling {
   const Trial& trial_;
   const SamplingPolicy& policy_;
   bool alone_;
+  std::function<void()> recorded_{};
+  int calls_ = 1;  ///< in a sample
   bool precise_ = false;
   int next_look_ = 6;
   double last_ms_ = 0;
@@ -82,10 +93,20 @@ void Sampling::guarded(const F& body) {
 
 double Sampling::timed_run() {
   trial_.prepare();
-  if (policy_.cache == Cache::cold) trial_.stopwatch->evict_caches();
-  const double ms = trial_.stopwatch->time_ms(trial_.run);
+  if (trial_.cache == Cache::cold) trial_.stopwatch->evict_caches();
+  const double ms = trial_.stopwatch->time_ms(recorded_ ? recorded_ : trial_.run);
   trial_.check();
-  return ms;
+  return ms / calls_;
+}
+
+/// Between runs of a recording the caches cannot be emptied.
+bool Sampling::record_if_short(double ms) {
+  if (ms >= kShortMs || trial_.cache == Cache::cold) return false;
+  const double wanted = std::clamp(std::ceil(kRecordedMs / std::max(ms, 1e-6)), 2.0, kMostRecorded);
+  const int rounds = static_cast<int>(std::ceil(wanted / trial_.turns));
+  recorded_ = trial_.stopwatch->recorded(trial_.run, rounds * trial_.turns);
+  if (recorded_) calls_ = rounds * trial_.turns;
+  return static_cast<bool>(recorded_);
 }
 
 /// Work that goes on after the run has returned would be missing in every sample.
@@ -97,33 +118,38 @@ void Sampling::look_for_stragglers(double run_ms) {
   trial_.check_idle();
 }
 
-/// Ends when three runs in a row have left the running median where it was.
+/// Ends when three runs in a row have left the running median, which is returned, where it was.
+double Sampling::settle() {
+  constexpr double kStable = 0.02;
+  constexpr int kStableRuns = 3;
+  const auto start = Clock::now();
+  std::vector<double> sorted;
+  double median = 0;
+  int stable = 0;
+  for (int runs = 0; runs < policy_.max_warmup && stable < kStableRuns; ++runs) {
+    if (runs > 0 && seconds_since(start) > policy_.warmup_s) break;
+    const double ms = timed_run();
+    if (measurement_.warmup_runs++ == 0) look_for_stragglers(ms);
+    sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), ms), ms);
+    const double before = std::exchange(median, quantile(sorted, 0.5));
+    stable = std::fabs(median - before) <= kStable * median ? stable + 1 : 0;
+  }
+  return median;
+}
+
 void Sampling::warm_up() {
   guarded([this] {
-    constexpr double kStable = 0.02;
-    constexpr int kStableRuns = 3;
     measurement_.device.before = trial_.stopwatch->state();
-    const auto start = Clock::now();
-    std::vector<double> sorted;
-    double median = 0;
-    int stable = 0;
-    int& runs = measurement_.warmup_runs;
-    while (runs < policy_.max_warmup && stable < kStableRuns) {
-      if (runs > 0 && seconds_since(start) > policy_.warmup_s) break;
-      const double ms = timed_run();
-      if (runs == 0) look_for_stragglers(ms);
-      ++runs;
-      sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), ms), ms);
-      const double before = std::exchange(median, quantile(sorted, 0.5));
-      stable = std::fabs(median - before) <= kStable * median ? stable + 1 : 0;
-    }
+    if (record_if_short(settle())) settle();
+    measurement_.clock =
+        calls_ > 1 ? "graph of " + std::to_string(calls_) : std::string(trial_.stopwatch->name());
   });
 }
 
 void Sampling::take_sample() {
   guarded([this] {
     const auto start = Clock::now();
-    if (!alone_ && policy_.cache == Cache::warm && last_ms_ < kRefillMs) {
+    if (!alone_ && trial_.cache == Cache::warm && last_ms_ < kRefillMs) {
       trial_.prepare();
       trial_.run();
     }
@@ -172,7 +198,15 @@ Measurement Sampling::result() {
 }  // namespace
 
 std::string_view name_of(Cache cache) {
-  return cache == Cache::warm ? "warm" : "cold";
+  constexpr std::array<std::string_view, 3> kNames{"warm", "cold", "rotated"};
+  return kNames[static_cast<std::size_t>(cache)];
+}
+
+std::optional<Cache> parse_cache(std::string_view name) {
+  for (const Cache cache : {Cache::warm, Cache::cold, Cache::rotated}) {
+    if (name == name_of(cache)) return cache;
+  }
+  return std::nullopt;
 }
 
 SamplingPolicy SamplingPolicy::exactly(int samples) {

@@ -21,6 +21,16 @@ class Rejected : public Error {
   using Error::Error;
 };
 
+/// Where a sample finds its operands: in the caches, as far as an earlier run left them there; in
+/// memory, because the caches were emptied; or in memory, because the runs take turns on several
+/// copies that together are too large for the caches.
+enum class Cache : std::uint8_t { warm, cold, rotated };
+
+std::string_view name_of(Cache cache);
+
+/// By its name; nothing for another.
+std::optional<Cache> parse_cache(std::string_view name);
+
 /// One thing to time. Only `run` is inside the clock.
 struct Trial {
   std::function<void()> prepare;  ///< before every run: poisons what it must write
@@ -28,15 +38,13 @@ struct Trial {
   std::function<void()> check;         ///< after every run: throws Rejected if it did not write it
   std::function<void()> check_idle{};  ///< while nothing runs: throws Rejected if something writes
   Stopwatch* stopwatch = &cpu_stopwatch();
+  Cache cache = Cache::warm;
+  int turns = 1;  ///< copies of the operands that the runs take turns on
 };
 
-/// What an earlier run has left in the caches when a sample begins: all it could, or nothing.
-enum class Cache : std::uint8_t { warm, cold };
-
-std::string_view name_of(Cache cache);
-
 struct SamplingPolicy {
-  Cache cache = Cache::warm;
+  Cache cache = Cache::warm;  ///< of the CPU
+  Cache gpu_cache = Cache::rotated;
   int max_warmup = 20;      ///< untimed runs, fewer once their median is stable
   double warmup_s = 0.5;    ///< no further warm-up run is begun after this many seconds
   double target = 0.01;     ///< half the confidence interval of the median, in medians, is enough
@@ -44,6 +52,8 @@ struct SamplingPolicy {
   int max_samples = 10000;  ///< at most, whatever the target
   double budget_s = 2;      ///< no further sample is begun after this many seconds
   bool pin = true;          ///< each thread to a core while it is timed
+
+  Cache cache_on(Device::Kind kind) const { return kind == Device::Kind::cpu ? cache : gpu_cache; }
 
   /// Exactly so many samples, however uncertain.
   static SamplingPolicy exactly(int samples);
@@ -60,11 +70,13 @@ struct Measurement {
   std::vector<double> samples_ms{};
   Statistics ms{};
   int warmup_runs = 0;
+  std::string clock{};  ///< what the times are of: "steady", "events", "graph of 40"
   DeviceWatch device{};
   std::exception_ptr failure{};  ///< what ended it early; there are no samples then
 };
 
-/// Times the trials by the policy. Several take turns, so that a machine that
+/// Times the trials by the policy. A run that is too short for its device is timed many at a time,
+/// and a sample is the time of one of them. Several trials take turns, so that a machine that
 /// gets slower does so for all of them; then, for warm caches, a short one runs once untimed before
 /// each of its samples. A trial that throws drops out with its failure.
 std::vector<Measurement> sample(std::span<const Trial> trials, const SamplingPolicy& policy);

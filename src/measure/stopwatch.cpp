@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "strobe/error.h"
 #include "strobe/machine.h"
 
 namespace strobe::lab {
@@ -13,6 +14,8 @@ namespace {
 
 class CpuStopwatch final : public Stopwatch {
  public:
+  std::string_view name() const override { return "steady"; }
+
   double time_ms(const std::function<void()>& run) override {
     const auto start = std::chrono::steady_clock::now();
     run();
@@ -41,7 +44,17 @@ class DeviceStopwatch final : public Stopwatch {
  public:
   explicit DeviceStopwatch(Device device) : device_(accelerator(device)) {}
 
+  std::string_view name() const override { return "events"; }
   double time_ms(const std::function<void()>& run) override { return device_.time_ms(run); }
+  std::function<void()> recorded(const std::function<void()>& run, int times) override {
+    try {
+      return device_.record([&] {
+        for (int i = 0; i < times; ++i) run();
+      });
+    } catch (const Error&) {  // a library that waits or allocates: timed call by call
+      return {};
+    }
+  }
   void evict_caches() override { device_.evict_caches(); }
   std::optional<DeviceState> state() override { return device_.state(); }
 

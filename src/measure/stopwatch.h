@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <string_view>
 
 #include "strobe/accelerator.h"
 
@@ -15,8 +16,18 @@ class Stopwatch {
   Stopwatch& operator=(const Stopwatch&) = delete;
   virtual ~Stopwatch();
 
+  /// What it reads the time from: "steady", "events".
+  virtual std::string_view name() const = 0;
+
   /// Runs it, and returns the milliseconds that the device took until the work was done.
   virtual double time_ms(const std::function<void()>& run) = 0;
+
+  /// Something that does `run` so many times at once, to be timed in its place: what a device does
+  /// in a few microseconds takes longer to begin than to do. Empty where that is not so, or where
+  /// the work cannot be recorded.
+  virtual std::function<void()> recorded(const std::function<void()>& /*run*/, int /*times*/) {
+    return {};
+  }
 
   /// Drives everything that an earlier run left out of the device's caches.
   virtual void evict_caches() = 0;

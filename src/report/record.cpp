@@ -119,15 +119,11 @@ json memory_record(const Memory& memory) {
 }
 
 json sampling_record(const Benchmark& b) {
-  return {{"cache", name_of(b.policy.cache)},
-          {"warmup", b.measurement.warmup_runs},
-          {"target", b.policy.target},
-          {"budget_s", b.policy.budget_s},
-          {"min_samples", b.policy.min_samples},
-          {"max_samples", b.policy.max_samples},
-          {"interleaved_with", b.rivals},
-          {"clock", "steady"},
-          {"pinned", b.policy.pin}};
+  return {{"cache", name_of(b.cache())},         {"copies", b.copies},
+          {"warmup", b.measurement.warmup_runs}, {"target", b.policy.target},
+          {"budget_s", b.policy.budget_s},       {"min_samples", b.policy.min_samples},
+          {"max_samples", b.policy.max_samples}, {"interleaved_with", b.rivals},
+          {"clock", b.measurement.clock},        {"pinned", b.policy.pin}};
 }
 
 json state_record(const DeviceState& state) {

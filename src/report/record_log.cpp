@@ -164,7 +164,7 @@ std::string conditions_here(Device::Kind kind, const PlanOptions& options,
       {{"device", to_string({kind, options.device})},
        {"options", {{"tf32", options.tf32}, {"deterministic", options.deterministic}}},
        {"machine", machine_record(options.threads, options.device)},
-       {"sampling", {{"cache", name_of(policy.cache)}}}});
+       {"sampling", {{"cache", name_of(policy.cache_on(kind))}}}});
 }
 
 Progression progression(std::span<const RecordKey> wanted, std::span<const json> records) {

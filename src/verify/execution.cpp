@@ -1,5 +1,7 @@
 #include "verify/execution.h"
 
+#include <utility>
+
 #include "strobe/accelerator.h"
 #include "verify/buffer.h"
 #include "verify/mirror.h"
@@ -39,25 +41,32 @@ class HostExecution final : public Execution {
 class DeviceExecution final : public Execution {
  public:
   DeviceExecution(const Implementation& implementation, Operands& operands, Pass pass,
-                  const PlanOptions& options)
+                  const PlanOptions& options, int copies)
       : Execution(implementation, operands, pass, options),
         operands_(operands),
         device_(accelerator(device_of(implementation, options))),
-        mirror_(device_, operands),
-        tensors_(mirror_.tensors(pass)),
-        workspace_(device_, plan_.workspace_bytes) {}
+        workspace_(device_, plan_.workspace_bytes) {
+    for (int i = 0; i < copies; ++i) {
+      Mirror mirror(device_, operands);
+      const Tensors tensors = mirror.tensors(pass);
+      copies_.push_back({std::move(mirror), tensors});
+    }
+  }
 
   void run() override {
-    implementation_.run(plan_, tensors_, workspace_.data(), plan_.workspace_bytes,
+    last_ = std::exchange(next_, (next_ + 1) % copies_.size());
+    implementation_.run(plan_, copies_[last_].tensors, workspace_.data(), plan_.workspace_bytes,
                         device_.stream());
   }
-  void poison_outputs() override { mirror_.poison_outputs(pass_); }
+  void poison_outputs() override {
+    for (Copy& copy : copies_) copy.mirror.poison_outputs(pass_);
+  }
   void fetch() override {
     device_.wait();
-    mirror_.download();
+    copies_[last_].mirror.download();
   }
   std::string unwritten() override {
-    if (looks_++ > 0) return mirror_.unwritten_row(pass_, looks_);
+    if (looks_++ > 0) return copies_[last_].mirror.unwritten_row(pass_, looks_);
     fetch();
     return operands_.unwritten(pass_);
   }
@@ -68,11 +77,17 @@ class DeviceExecution final : public Execution {
   bool workspace_intact() const override { return workspace_.guards_intact(); }
 
  private:
+  struct Copy {
+    Mirror mirror;
+    Tensors tensors;
+  };
+
   Operands& operands_;
   const Accelerator& device_;
-  Mirror mirror_;
-  Tensors tensors_;
   DeviceBuffer workspace_;
+  std::vector<Copy> copies_{};
+  std::size_t next_ = 0;
+  std::size_t last_ = 0;  ///< the copy that the last run was on
   std::uint32_t looks_ = 0;
 };
 
@@ -90,10 +105,10 @@ Execution::Execution(const Implementation& implementation, const Operands& opera
       plan_(implementation.plan(with_pass(operands.problem(), pass), options)) {}
 
 std::unique_ptr<Execution> Execution::make(const Implementation& implementation, Operands& operands,
-                                           Pass pass, const PlanOptions& options) {
+                                           Pass pass, const PlanOptions& options, int copies) {
   if (implementation.device() == Device::Kind::cpu)
     return std::make_unique<HostExecution>(implementation, operands, pass, options);
-  return std::make_unique<DeviceExecution>(implementation, operands, pass, options);
+  return std::make_unique<DeviceExecution>(implementation, operands, pass, options, copies);
 }
 
 }  // namespace strobe::lab

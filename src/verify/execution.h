@@ -16,9 +16,11 @@ Device device_of(const Implementation& implementation, const PlanOptions& option
 /// operands are mirrored there.
 class Execution {
  public:
-  /// Throws Unsupported, or OutOfMemory if the workspace or the mirror does not fit.
+  /// On a device the operands are mirrored `copies` times, and the runs take turns on them. Throws
+  /// Unsupported, or OutOfMemory if the workspace or a mirror does not fit.
   static std::unique_ptr<Execution> make(const Implementation& implementation, Operands& operands,
-                                         Pass pass, const PlanOptions& options = {});
+                                         Pass pass, const PlanOptions& options = {},
+                                         int copies = 1);
 
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
@@ -28,7 +30,7 @@ class Execution {
   /// stream.
   virtual void run() = 0;
 
-  /// Poisons what a run writes, where it writes it.
+  /// Poisons what a run writes, wherever one writes it.
   virtual void poison_outputs() = 0;
 
   /// Waits for the last run and brings what it left to the operands, with everything around it.

@@ -44,6 +44,7 @@ TEST(Roofline, OfWarmCachesDependsOnTheSizeOfTheOperands) {
   const Problem small = Problem::parse("b1 sq1 sk8 h1 d16 fp32");
   EXPECT_EQ(roofline(small, kPeaks, Cache::warm).bytes_per_second, 1e12);
   EXPECT_EQ(roofline(small, kPeaks, Cache::cold).bytes_per_second, 1e10);
+  EXPECT_EQ(roofline(small, kPeaks, Cache::rotated).bytes_per_second, 1e10);
 }
 
 TEST(Roofline, IsUnknownForADtypeWithoutAPeak) {

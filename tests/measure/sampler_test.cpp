@@ -14,9 +14,17 @@ class FakeStopwatch final : public Stopwatch {
  public:
   explicit FakeStopwatch(std::vector<double> times) : times_(std::move(times)) {}
 
+  std::string_view name() const override { return "fake"; }
+
   double time_ms(const std::function<void()>& run) override {
     run();
     return times_[std::min(next_++, times_.size() - 1)];
+  }
+  std::function<void()> recorded(const std::function<void()>& run, int times) override {
+    if (!records) return {};
+    return [run, times] {
+      for (int i = 0; i < times; ++i) run();
+    };
   }
   void evict_caches() override { ++evictions; }
   std::optional<DeviceState> state() override {
@@ -24,6 +32,7 @@ class FakeStopwatch final : public Stopwatch {
     return DeviceState{.clock_mhz = ++looks, .slowed_by = reasons};
   }
 
+  bool records = false;
   int evictions = 0;
   int looks = 0;
   std::vector<std::string> reasons{};
@@ -107,15 +116,16 @@ TEST(Sampler, EvictsTheCachesBeforeEverySampleIfTheyAreToBeCold) {
   std::string log;
   SamplingPolicy policy = SamplingPolicy::exactly(3);
   policy.max_warmup = 1;
-  policy.cache = Cache::cold;
-  sample_one(logging(log, 'r', stopwatch), policy);
+  Trial trial = logging(log, 'r', stopwatch);
+  trial.cache = Cache::cold;
+  sample_one(trial, policy);
   EXPECT_EQ(stopwatch.evictions, 4);
 }
 
 TEST(Sampler, SeveralTakeTurnsEachWithItsCachesWarm) {
   FakeStopwatch stopwatch({5});
   std::string log;
-  const std::vector trials{logging(log, 'a', stopwatch), logging(log, 'b', stopwatch)};
+  std::vector trials{logging(log, 'a', stopwatch), logging(log, 'b', stopwatch)};
   SamplingPolicy policy = SamplingPolicy::exactly(2);
   policy.max_warmup = 1;
   sample(trials, policy);
@@ -124,7 +134,7 @@ TEST(Sampler, SeveralTakeTurnsEachWithItsCachesWarm) {
             "papacpbpbc"
             "papacpbpbc");
   log.clear();
-  policy.cache = Cache::cold;
+  for (Trial& trial : trials) trial.cache = Cache::cold;
   sample(trials, policy);
   EXPECT_EQ(log,
             "pacpbc"
@@ -174,6 +184,45 @@ TEST(Sampler, ADeviceThatTellsNothingIsNotWatched) {
   const Measurement m = sample_times({5}, SamplingPolicy::exactly(3));
   EXPECT_FALSE(m.device.before || m.device.during || m.device.after);
   EXPECT_TRUE(m.device.slowed_by.empty());
+}
+
+TEST(Sampler, ShortRunsAreTimedManyAtATimeWhereTheDeviceCanRecordThem) {
+  // 20 us a run, then 20 us for all the runs of a recording: half a millisecond of them.
+  FakeStopwatch stopwatch({0.02});
+  stopwatch.records = true;
+  std::string log;
+  SamplingPolicy policy = SamplingPolicy::exactly(2);
+  policy.max_warmup = 1;
+  const Measurement m = sample_one(logging(log, 'r', stopwatch), policy);
+  EXPECT_EQ(m.clock, "graph of 25");
+  EXPECT_DOUBLE_EQ(m.ms.median, 0.02 / 25);
+  EXPECT_EQ(m.warmup_runs, 2) << "one of each kind";
+  EXPECT_EQ(std::count(log.begin(), log.end(), 'r'), 1 + 3 * 25);
+  EXPECT_EQ(std::count(log.begin(), log.end(), 'c'), 4) << "one look at what a recording left";
+}
+
+TEST(Sampler, ARecordingVisitsEveryCopyEquallyOften) {
+  FakeStopwatch stopwatch({0.04});
+  stopwatch.records = true;
+  std::string log;
+  Trial trial = logging(log, 'r', stopwatch);
+  trial.cache = Cache::rotated;
+  trial.turns = 9;
+  EXPECT_EQ(sample_one(trial, SamplingPolicy::exactly(1)).clock, "graph of 18");
+}
+
+TEST(Sampler, LongRunsColdCachesAndWhatCannotBeRecordedAreTimedOneByOne) {
+  std::string log;
+  FakeStopwatch slow({0.06}), quick({0.01});
+  slow.records = true;
+  EXPECT_EQ(sample_one(logging(log, 'r', slow), SamplingPolicy::exactly(1)).clock, "fake");
+  const Measurement single = sample_one(logging(log, 'r', quick), SamplingPolicy::exactly(1));
+  EXPECT_EQ(single.clock, "fake");
+  EXPECT_EQ(single.ms.median, 0.01);
+  quick.records = true;
+  Trial cold = logging(log, 'r', quick);
+  cold.cache = Cache::cold;
+  EXPECT_EQ(sample_one(cold, SamplingPolicy::exactly(1)).clock, "fake");
 }
 
 TEST(Sampler, LooksOnceWhetherAnythingWritesWhileNothingRuns) {

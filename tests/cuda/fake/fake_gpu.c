@@ -1,8 +1,7 @@
-// A driver whose GPUs are memory of the host: copies and fills happen, kernels take time and do
-// nothing. Time is what the work put on the stream is said to take, so that tests know it.
+// A driver whose GPUs are memory of the host: copies and fills happen, kernels do nothing. Time is
+// what fills and kernels are said to take, so that tests know it.
 //   STROBE_FAKE_GPUS         how many GPUs there are (1)
 //   STROBE_FAKE_GPU_MEMORY   bytes of each (1 GB)
-//   STROBE_FAKE_KERNEL_US    a kernel (10); as much again, once, to start what the host launches
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,15 @@
 
 #define API __attribute__((visibility("default"))) int
 
-enum { kSuccess = 0, kOutOfMemory = 2, kL2Bytes = 1 << 20, kHeader = 256, kMostWork = 4096 };
+enum {
+  kSuccess = 0,
+  kOutOfMemory = 2,
+  kL2Bytes = 1 << 20,
+  kHeader = 256,
+  kMostWork = 4096,
+  kKernelUs = 10,
+  kLaunchUs = 10
+};
 
 struct Work {
   void* to;  // null: a kernel
@@ -39,18 +46,17 @@ static size_t memory_bytes(void) {
 }
 
 static void perform(const struct Work* work) {
-  if (work->to == NULL) {
-    now_us += setting("STROBE_FAKE_KERNEL_US", 10);
-  } else if (work->from != NULL) {
+  if (work->from != NULL) {
     memcpy(work->to, work->from, work->bytes);
-  } else {
-    memset(work->to, work->byte, work->bytes);
+    return;
   }
+  if (work->to != NULL) memset(work->to, work->byte, work->bytes);
+  now_us += kKernelUs;
 }
 
 static int put(struct Work work) {
   if (captured == NULL) {
-    if (work.to == NULL) now_us += setting("STROBE_FAKE_KERNEL_US", 10);
+    if (work.from == NULL) now_us += kLaunchUs;
     perform(&work);
   } else if (captured->count < kMostWork) {
     captured->work[captured->count++] = work;
@@ -302,7 +308,7 @@ API cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long fla
 API cuGraphLaunch(void* exec, void* stream) {
   const struct Graph* graph = exec;
   (void)stream;
-  now_us += setting("STROBE_FAKE_KERNEL_US", 10);
+  now_us += kLaunchUs;
   for (size_t i = 0; i < graph->count; ++i) perform(&graph->work[i]);
   return kSuccess;
 }

@@ -1,0 +1,112 @@
+// The laboratory on a GPU that is not real: what is timed, on which copies, and what becomes of
+// work that does not fit. Fills are its only kernels, and each takes 10 us, or 20 if the host
+// launches it.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "measure/benchmark.h"
+#include "strobe/accelerator.h"
+#include "strobe/cuda.h"
+#include "strobe/registry.h"
+#include "support/environment.h"
+
+namespace strobe::lab {
+namespace {
+
+// Before anything asks for a driver.
+const test::ScopedVariable kBackend("STROBE_CUDA_LIBRARY", STROBE_CUDA_BACKEND);
+const test::ScopedVariable kDriver("STROBE_CUDA_DRIVER", STROBE_FAKE_GPU);
+const test::ScopedVariable kNvml("STROBE_NVML", STROBE_FAKE_NVML);
+
+/// Writes zeros, which is all that it is timed for.
+class Painter : public Implementation {
+ public:
+  explicit Painter(std::size_t workspace = 0) : workspace_(workspace) {}
+
+  std::string_view name() const override { return "painter"; }
+  std::string_view summary() const override { return "for tests"; }
+  Device::Kind device() const override { return Device::Kind::cuda; }
+  Support supports(const Problem&) const override { return {}; }
+
+ protected:
+  Plan make_plan(const Problem& problem, const PlanOptions& options) const override {
+    return {.problem = problem,
+            .workspace_bytes = workspace_,
+            .state = std::make_shared<const int>(options.device)};
+  }
+  void execute(const Plan& plan, const Tensors& tensors, void*, Stream) const override {
+    const int index = *static_cast<const int*>(plan.state.get());
+    const Accelerator& gpu = accelerator({Device::Kind::cuda, index});
+    for (const TensorView* view : {&tensors.out, &tensors.lse}) {
+      const auto elements = static_cast<std::size_t>(view->elements());
+      gpu.fill(view->data, std::byte{0}, elements * size_of(view->dtype));
+    }
+  }
+
+ private:
+  std::size_t workspace_;
+};
+
+class FakeGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    const CudaStatus status = cuda_status();
+    if (!status.unavailable.empty()) GTEST_SKIP() << status.unavailable;
+  }
+
+  static std::vector<Benchmark> run(std::vector<const Implementation*> implementations,
+                                    Cache cache = Cache::rotated, const char* problem = kMegabyte) {
+    Operands operands({.problem = Problem::parse(problem)});
+    SamplingPolicy policy = SamplingPolicy::exactly(3);
+    policy.gpu_cache = cache;
+    return benchmark(implementations, operands, Pass::forward, nullptr, {}, policy);
+  }
+
+  static Benchmark run(const Implementation& implementation, Cache cache = Cache::rotated,
+                       const char* problem = kMegabyte) {
+    return run(std::vector{&implementation}, cache, problem).front();
+  }
+
+  static constexpr const char* kMegabyte = "b1 sq1024 h1 d64 fp32";  // as large as the L2 cache
+};
+
+TEST_F(FakeGpu, ShortRunsAreReplayedAsAGraphOnCopiesInTurns) {
+  const Benchmark result = run(Painter());
+  ASSERT_EQ(result.status, Status::ok) << result.reason;
+  EXPECT_EQ(result.copies, 2);
+  EXPECT_EQ(result.measurement.clock, "graph of 14");
+  EXPECT_NEAR(result.measurement.ms.median, 0.02 + 0.01 / 14, 1e-6) << "one launch for all of them";
+}
+
+TEST_F(FakeGpu, WarmCachesTakeOneCopy) {
+  const Benchmark result = run(Painter(), Cache::warm);
+  ASSERT_EQ(result.status, Status::ok) << result.reason;
+  EXPECT_EQ(result.copies, 1);
+  EXPECT_EQ(result.measurement.clock, "graph of 13");
+}
+
+TEST_F(FakeGpu, AFlushedCacheIsTimedCallByCall) {
+  const Benchmark result = run(Painter(), Cache::cold);
+  ASSERT_EQ(result.status, Status::ok) << result.reason;
+  EXPECT_EQ(result.copies, 1);
+  EXPECT_EQ(result.measurement.clock, "events");
+  EXPECT_NEAR(result.measurement.ms.median, 0.04, 1e-6) << "two fills, each launched";
+}
+
+TEST_F(FakeGpu, CopiesAreAsManyAsTheCacheTakesAndNoMoreThanAFewDozen) {
+  EXPECT_EQ(run(Painter(), Cache::rotated, "b1 sq4096 h1 d64 fp32").copies, 1);
+  EXPECT_EQ(run(Painter(), Cache::rotated, "b1 sq512 h1 d64 fp32").copies, 3);
+  EXPECT_EQ(run(Painter(), Cache::rotated, "b1 sq16 h1 d16 fp32").copies, 64);
+}
+
+TEST_F(FakeGpu, IsWatched) {
+  const Benchmark result = run(Painter());
+  ASSERT_TRUE(result.measurement.device.during);
+  EXPECT_EQ(result.measurement.device.during->clock_mhz, 1755);
+  EXPECT_EQ(result.measurement.device.slowed_by, std::vector<std::string>{"power cap"});
+}
+
+}  // namespace
+}  // namespace strobe::lab
