@@ -54,6 +54,9 @@ class STROBE_API Accelerator {
   /// single launch. Throws Error if some of it cannot be recorded.
   virtual std::function<void()> record(const std::function<void()>& work) const = 0;
 
+  /// Of its memory, what nobody has taken.
+  virtual std::int64_t free_bytes() const = 0;
+
   /// Of the largest cache, which all of its processors share.
   virtual std::int64_t cache_bytes() const = 0;
 

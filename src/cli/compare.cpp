@@ -112,10 +112,18 @@ void print_results(std::FILE* text, const Results& results, const std::string& b
 
 Results compare_on(const Problem& problem, const Implementations& implementations,
                    const CompareOptions& options) {
-  lab::Operands operands({.problem = problem});
-  const lab::SpotCheck check(operands, problem.pass);
-  return lab::benchmark(implementations, operands, problem.pass, &check, options.run.plan(),
-                        policy(options));
+  try {
+    lab::Operands operands({.problem = problem});
+    const lab::SpotCheck check(operands, problem.pass);
+    return lab::benchmark(implementations, operands, problem.pass, &check, options.run.plan(),
+                          policy(options));
+  } catch (const OutOfMemory& error) {
+    Results rows;
+    for (const Implementation* implementation : implementations) {
+      rows.push_back(lab::without_operands(*implementation, problem, options.run.plan(), error));
+    }
+    return rows;
+  }
 }
 
 int exit_status(const std::vector<Results>& all) {

@@ -46,18 +46,6 @@ std::size_t group_size(std::span<const lab::Point> points) {
   return static_cast<std::size_t>(end - points.begin());
 }
 
-lab::Benchmark without_memory(const lab::Point& point, const SweepOptions& options,
-                              const OutOfMemory& error) {
-  const lab::Footprint bytes = lab::footprint(point.problem);
-  return {.implementation = point.implementation,
-          .device = {Registry::instance().find(point.implementation).device(),
-                     options.run.plan().device},
-          .problem = point.problem,
-          .status = lab::Status::out_of_memory,
-          .reason = error.what(),
-          .memory = {.inputs = bytes.inputs, .outputs = bytes.outputs}};
-}
-
 /// The points of one problem: passes one after the other on the same operands.
 void measure_group(std::span<const lab::Point> points, const SweepOptions& options,
                    const Take& take) {
@@ -69,7 +57,10 @@ void measure_group(std::span<const lab::Point> points, const SweepOptions& optio
   try {
     operands.emplace(lab::Case{.problem = problem});
   } catch (const OutOfMemory& error) {  // there was room when the sweep began
-    for (const lab::Point& point : points) take(without_memory(point, options, error));
+    for (const lab::Point& point : points) {
+      take(lab::without_operands(Registry::instance().find(point.implementation), point.problem,
+                                 options.run.plan(), error));
+    }
     return;
   }
   while (!points.empty()) {

@@ -73,6 +73,10 @@ class CudaAccelerator final : public Accelerator {
     };
   }
 
+  std::int64_t free_bytes() const override {
+    return static_cast<std::int64_t>(driver::free_memory(device_));
+  }
+
   std::int64_t cache_bytes() const override { return device_.l2_bytes(); }
 
   void evict_caches() const override {

@@ -103,7 +103,9 @@ void Contender::guarded(const F& body) {
     give_up(Status::out_of_memory, error);
   } catch (const std::bad_alloc& error) {
     give_up(Status::out_of_memory, error);
-  } catch (const Rejected& error) {
+  } catch (const InvalidArgument&) {  // of whoever asked, not of the implementation
+    throw;
+  } catch (const Error& error) {
     give_up(Status::failed, error);
   }
 }
@@ -164,6 +166,18 @@ void Contender::finish(Measurement measurement, const SpotCheck* check, bool alo
 
 std::int64_t Memory::peak() const {
   return inputs + outputs + std::max(workspace, resident.value_or(0));
+}
+
+Benchmark without_operands(const Implementation& implementation, const Problem& problem,
+                           const PlanOptions& options, const OutOfMemory& error) {
+  const Footprint bytes = footprint(problem);
+  return {.implementation = full_name(implementation),
+          .device = device_of(implementation, options),
+          .options = options,
+          .problem = problem,
+          .status = Status::out_of_memory,
+          .reason = error.what(),
+          .memory = {.inputs = bytes.inputs, .outputs = bytes.outputs}};
 }
 
 std::vector<Benchmark> benchmark(std::span<const Implementation* const> implementations,

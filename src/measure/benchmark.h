@@ -48,10 +48,14 @@ struct Benchmark {
   double flops_per_second(double ms) const { return ms > 0 ? flops / ms * 1e3 : 0; }
 };
 
+/// The result where there was no memory for the operands.
+Benchmark without_operands(const Implementation& implementation, const Problem& problem,
+                           const PlanOptions& options, const OutOfMemory& error);
+
 /// Times the implementations in turns on the same operands (for backward after forward passes of
 /// their own, which are not timed) and, given a check, judges what each computed. A run that leaves
-/// an output unwritten or goes on writing after it has returned, a missing feature and too little
-/// memory are results with a status, not exceptions.
+/// an output unwritten or goes on writing after it has returned, an error of the device, a missing
+/// feature and too little memory are results with a status, not exceptions.
 std::vector<Benchmark> benchmark(std::span<const Implementation* const> implementations,
                                  Operands& operands, Pass pass, const SpotCheck* check,
                                  const PlanOptions& options, const SamplingPolicy& policy);

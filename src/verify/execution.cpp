@@ -1,8 +1,12 @@
 #include "verify/execution.h"
 
+#include <fmt/format.h>
+
+#include <optional>
 #include <utility>
 
 #include "strobe/accelerator.h"
+#include "strobe/error.h"
 #include "verify/buffer.h"
 #include "verify/mirror.h"
 
@@ -44,18 +48,22 @@ class DeviceExecution final : public Execution {
                   const PlanOptions& options, int copies)
       : Execution(implementation, operands, pass, options),
         operands_(operands),
-        device_(accelerator(device_of(implementation, options))),
-        workspace_(device_, plan_.workspace_bytes) {
-    for (int i = 0; i < copies; ++i) {
-      Mirror mirror(device_, operands);
-      const Tensors tensors = mirror.tensors(pass);
-      copies_.push_back({std::move(mirror), tensors});
+        device_(accelerator(device_of(implementation, options))) {
+    const std::int64_t free = device_.free_bytes();
+    try {
+      take_memory(copies);
+    } catch (const OutOfMemory&) {  // of one buffer; what all of them need says more
+      const auto copied = static_cast<std::size_t>(copies) * Mirror::bytes(operands);
+      const auto needed = static_cast<double>(plan_.workspace_bytes + copied);
+      throw OutOfMemory(fmt::format("{} is out of memory: needed {:.1f} MB, {:.1f} MB free",
+                                    to_string(device_.device()), needed / 1e6,
+                                    static_cast<double>(free) / 1e6));
     }
   }
 
   void run() override {
     last_ = std::exchange(next_, (next_ + 1) % copies_.size());
-    implementation_.run(plan_, copies_[last_].tensors, workspace_.data(), plan_.workspace_bytes,
+    implementation_.run(plan_, copies_[last_].tensors, workspace_->data(), plan_.workspace_bytes,
                         device_.stream());
   }
   void poison_outputs() override {
@@ -74,7 +82,7 @@ class DeviceExecution final : public Execution {
     fetch();
     return operands_.written(pass_);
   }
-  bool workspace_intact() const override { return workspace_.guards_intact(); }
+  bool workspace_intact() const override { return workspace_->guards_intact(); }
 
  private:
   struct Copy {
@@ -82,9 +90,18 @@ class DeviceExecution final : public Execution {
     Tensors tensors;
   };
 
+  void take_memory(int copies) {
+    workspace_.emplace(device_, plan_.workspace_bytes);
+    for (int i = 0; i < copies; ++i) {
+      Mirror mirror(device_, operands_);
+      const Tensors tensors = mirror.tensors(pass_);
+      copies_.push_back({std::move(mirror), tensors});
+    }
+  }
+
   Operands& operands_;
   const Accelerator& device_;
-  DeviceBuffer workspace_;
+  std::optional<DeviceBuffer> workspace_{};
   std::vector<Copy> copies_{};
   std::size_t next_ = 0;
   std::size_t last_ = 0;  ///< the copy that the last run was on

@@ -39,6 +39,15 @@ Mirror::Mirror(const Accelerator& device, const Operands& operands)
   add(operands.outputs(Pass::backward), true, Pass::backward);
 }
 
+std::size_t Mirror::bytes(const Operands& operands) {
+  std::size_t sum = 0;
+  for (const auto allocations :
+       {operands.inputs(), operands.outputs(Pass::forward), operands.outputs(Pass::backward)}) {
+    for (const Allocation& allocation : allocations) sum += allocation.buffer.whole().size();
+  }
+  return sum;
+}
+
 void Mirror::add(std::span<const Allocation> allocations, bool output, Pass pass) {
   for (const Allocation& allocation : allocations) {
     const auto bytes = allocation.buffer.whole();

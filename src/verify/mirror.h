@@ -34,6 +34,9 @@ class Mirror {
   /// Copies everything as it is. The operands must outlive it.
   Mirror(const Accelerator& device, const Operands& operands);
 
+  /// What one takes of the device's memory.
+  static std::size_t bytes(const Operands& operands);
+
   /// The operands' views, in the device's memory.
   Tensors tensors(Pass pass) const;
 

@@ -84,6 +84,28 @@ TEST_F(OnDevice, RecordsSayWhichAndHow) {
   EXPECT_EQ(record["plan"]["deterministic"], "yes");
 }
 
+TEST_F(OnDevice, OutOfMemoryIsARowAndTheNextOneRuns) {
+  const std::string little = "STROBE_FAKE_GPU_MEMORY=1000000";
+  const Outcome compare = on_gpus(
+      1, "compare --quick --device cuda --problem 's2048 d64' --problem 's8 d16' --json -", little);
+  EXPECT_EQ(compare.status, 1) << compare.err;
+  const std::size_t line = compare.out.find('\n');
+  const json first = json::parse(compare.out.substr(0, line));
+  EXPECT_EQ(first["status"], "out-of-memory");
+  EXPECT_TRUE(contains(first["reason"], "cuda:0 is out of memory: needed ")) << first["reason"];
+  EXPECT_TRUE(contains(first["reason"], " MB free")) << first["reason"];
+  EXPECT_EQ(json::parse(compare.out.substr(line + 1))["status"], "failed") << "it ran";
+  const Outcome bench =
+      on_gpus(1, "bench --device cuda --no-grad --problem 's2048 d64' --json -", little);
+  EXPECT_EQ(bench.status, 3) << bench.err;
+  EXPECT_EQ(json::parse(bench.out)["status"], "out-of-memory");
+  const Outcome sweep =
+      on_gpus(1, "sweep --device cuda --seqlen 2048 --batch 1 --nheads 1 --pass forward -o records",
+              little);
+  EXPECT_EQ(sweep.status, 3) << sweep.err;
+  EXPECT_TRUE(contains(sweep.out, "is out of memory: needed ")) << sweep.out;
+}
+
 TEST_F(OnDevice, WorkThatIsNotDoneIsNotTimed) {
   const Outcome outcome = on_gpus(1, "compare --quick --device cuda --problem 's8 d16' --json -");
   EXPECT_EQ(outcome.status, 1) << outcome.err;

@@ -130,6 +130,19 @@ TEST(Benchmark, OneThatFailsLeavesTheOthersAlone) {
   EXPECT_EQ(results[2].status, Status::failed);
 }
 
+TEST(Benchmark, AnErrorOfTheDeviceIsARow) {
+  class Broken final : public Fake {
+    void execute(const Plan&, const Tensors&, void*, Stream) const override {
+      throw Error("the device is lost");
+    }
+  };
+  const Broken broken;
+  const auto results = run({&broken, &flash()}, "b1 sq16 h2 d8 fp32");
+  EXPECT_EQ(results[0].status, Status::failed);
+  EXPECT_EQ(results[0].reason, "the device is lost");
+  EXPECT_EQ(results[1].status, Status::ok) << results[1].reason;
+}
+
 TEST(Benchmark, WhatIsNotSupportedIsARow) {
   const auto results = run({&flash(), &Registry::instance().find("standard")}, "s8 d8 int8");
   for (const Benchmark& result : results) {

@@ -10,8 +10,8 @@ DeviceMemory::DeviceMemory(const Device& device, std::size_t bytes) : bytes_(byt
   abi::DevicePointer pointer = nullptr;
   const abi::Result result = api().cuMemAlloc.unchecked(&pointer, bytes);
   if (result == abi::Result::out_of_memory) {
-    throw OutOfMemory(concat("cuda:", device.index(), " has ", free_memory(device),
-                             " bytes of memory free, asked for were ", bytes));
+    throw OutOfMemory(concat("cuda:", device.index(), " is out of memory: needed ", bytes,
+                             " bytes, ", free_memory(device), " free"));
   }
   if (result != abi::Result::success) fail("cuMemAlloc", result);
   pointer_ = {device, pointer};

@@ -101,6 +101,28 @@ TEST_F(FakeGpu, CopiesAreAsManyAsTheCacheTakesAndNoMoreThanAFewDozen) {
   EXPECT_EQ(run(Painter(), Cache::rotated, "b1 sq16 h1 d16 fp32").copies, 64);
 }
 
+TEST_F(FakeGpu, WhatDoesNotFitIsARowAndLeavesEverythingHealthy) {
+  const Accelerator& gpu = accelerator({Device::Kind::cuda, 0});
+  const std::int64_t used = 1'000'000'000 - gpu.free_bytes();
+  const test::ScopedVariable small("STROBE_FAKE_GPU_MEMORY",
+                                   std::to_string(used + 8'000'000).c_str());
+  const Painter greedy(100'000'000);
+  const Painter modest;
+  const auto results = run({&greedy, &modest});
+  EXPECT_EQ(results[0].status, Status::out_of_memory);
+  EXPECT_EQ(results[0].reason, "cuda:0 is out of memory: needed 102.1 MB, 8.0 MB free");
+  EXPECT_EQ(results[1].status, Status::ok) << results[1].reason;
+  EXPECT_EQ(gpu.free_bytes(), 8'000'000) << "what was taken before it failed is given back";
+}
+
+TEST_F(FakeGpu, OperandsThatDoNotFitAreARow) {
+  const test::ScopedVariable tiny("STROBE_FAKE_GPU_MEMORY", "4000000");
+  const Benchmark result = run(Painter(), Cache::rotated, "b1 sq8192 h1 d64 fp32");
+  EXPECT_EQ(result.status, Status::out_of_memory);
+  EXPECT_FALSE(result.timed());
+  EXPECT_EQ(run(Painter(), Cache::warm).status, Status::ok);
+}
+
 TEST_F(FakeGpu, IsWatched) {
   const Benchmark result = run(Painter());
   ASSERT_TRUE(result.measurement.device.during);
