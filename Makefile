@@ -4,6 +4,9 @@ BUILD        ?= build
 PREFIX       ?= /usr/local
 JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 60
+GRID         ?= quick
+SHARES       ?= $(JOBS)
+RECORDS      ?=
 CMAKE_ARGS   ?=
 CTEST_ARGS   ?=
 
@@ -18,7 +21,7 @@ sources   = find include src tests fuzz examples -name '*.h' -o -name '*.cpp' -o
               -o -name '*.cu' -o -name '*.cuh'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench install format format-check lint asan tsan fuzz cross-test clean
+.PHONY: help run build test test-gpu bench install format format-check lint asan tsan fuzz cross-test clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -40,6 +43,12 @@ test:  ## build everything and run the tests
 	@$(call configure,$(BUILD),release)
 	cmake --build $(BUILD)
 	$(ctest) $(BUILD)
+
+test-gpu:  ## the tests and a grid on a GPU: GRID=full, SHARES=8 of it at a time, RECORDS=folder
+	@scripts/setup test
+	@$(call configure,$(BUILD),release)
+	cmake --build $(BUILD) --target strobe_cli strobe_test_cuda
+	scripts/test-gpu $(BUILD) $(GRID) $(SHARES) $(RECORDS)
 
 bench: build  ## time the best implementation on a few problems
 	$(BUILD)/strobe bench --repeats 5 --problem "b1 sq1024 h8 d64 fp32"
