@@ -23,6 +23,14 @@ struct DeviceState {
   std::vector<std::string> slowed_by{};  ///< what keeps its clocks down, "power cap" for instance
 };
 
+/// Operations per second of one way to multiply and add, which count two.
+struct MultiplyRate {
+  std::string name{};  ///< "wgmma"
+  DType dtype = DType::fp32;
+  bool tf32 = false;  ///< of fp32 numbers that are rounded to TF32
+  double per_second = 0;
+};
+
 /// What a program needs of a device with memory of its own besides implementations: memory, copies,
 /// a stream to put work on, and time. Everything is ordered on that stream.
 class STROBE_API Accelerator {
@@ -62,6 +70,10 @@ class STROBE_API Accelerator {
 
   /// Drives what earlier work left out of the device's caches.
   virtual void evict_caches() const = 0;
+
+  /// What its instructions do when it does nothing else. Measures it, which takes less than a
+  /// second, or a few if kernels are to be compiled.
+  virtual std::vector<MultiplyRate> multiply_rates() const = 0;
 
   /// Reads its clocks and sensors, and changes none of them; where there is nothing that tells,
   /// everything is absent.

@@ -13,6 +13,7 @@
 #include "measure/roofline.h"
 #include "report/text.h"
 #include "strobe/registry.h"
+#include "verify/execution.h"
 #include "workload/preset.h"
 
 namespace strobe::cli {
@@ -124,7 +125,8 @@ int bench(const BenchOptions& options) {
   const Plan plan = implementation.plan(problem, plan_options);  // fails before the memory is taken
   lab::RecordWriter records = options.output.records();
   lab::Operands operands({.problem = problem});
-  const lab::Peaks peaks = lab::machine_peaks(options.run.threads);
+  const lab::Peaks peaks =
+      lab::peaks_of(lab::device_of(implementation, plan_options), options.run.threads);
 
   std::FILE* text = options.output.text();
   Problem shown = problem;

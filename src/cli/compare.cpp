@@ -162,15 +162,20 @@ std::string choose_base(const CompareOptions& options, const Implementations& im
 
 /// What the results are of, with what they are held against.
 std::string machine_text(const RunOptions& run, const lab::Peaks& peaks) {
+  const auto measured = [&peaks](DType dtype) -> std::string {
+    const auto rate = peaks.flops_per_second.find(dtype);
+    if (rate == peaks.flops_per_second.end()) return "its peaks could not be measured";
+    return fmt::format("measured: {} {:.4g} TFLOP/s, memory {:.4g} GB/s", name_of(dtype),
+                       rate->second / 1e12, peaks.memory_bytes_per_second() / 1e9);
+  };
   if (run.kind() != Device::Kind::cpu) {
     const CudaDevice gpu = cuda_status().devices.at(static_cast<std::size_t>(run.device->index));
-    return fmt::format("{}, {}, {}", to_string(*run.device), gpu.name, gpu.architecture);
+    return fmt::format("{}, {}, {}; {}", to_string(*run.device), gpu.name, gpu.architecture,
+                       measured(DType::bf16));
   }
   const Machine here = machine();
-  return fmt::format("{}, {} threads, {}; measured: fp32 {:.4g} TFLOP/s, memory {:.4g} GB/s",
-                     here.cpu, peaks.threads, here.isa,
-                     peaks.flops_per_second.at(DType::fp32) / 1e12,
-                     peaks.memory_bytes_per_second() / 1e9);
+  return fmt::format("{}, {} threads, {}; {}", here.cpu, peaks.threads, here.isa,
+                     measured(DType::fp32));
 }
 
 /// Several implementations on the same problems.
@@ -181,7 +186,8 @@ int compare(const CompareOptions& options) {
   const std::string base = choose_base(options, implementations);
   lab::RecordWriter records = options.output.records();
   std::FILE* text = options.output.text();
-  const lab::Peaks peaks = lab::machine_peaks(options.run.threads);
+  const lab::Peaks peaks =
+      lab::peaks_of(options.run.device.value_or(Device{}), options.run.threads);
   fmt::print(text, "{}\n\n", machine_text(options.run, peaks));
   std::vector<Results> all;
   Progress progress(problems.size());

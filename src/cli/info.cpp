@@ -72,17 +72,33 @@ std::string rates_text(const lab::Peaks& peaks, DType dtype) {
 }
 
 void show_peaks(const Text& text, const lab::Peaks& peaks) {
+  const bool cpu = peaks.device.kind == Device::Kind::cpu;
+  const std::string whose = cpu ? fmt::format("Peaks, measured with {} threads", peaks.threads)
+                                : fmt::format("Peaks of {}", to_string(peaks.device));
   fmt::print(text.out(),
-             "\nPeaks, measured with {} threads; strobe info --measure does it again\n"
+             "\n{}; strobe info --measure does it again\n"
              "Multiply-adds are summed in fp32, those of int8 in int32\n",
-             peaks.threads);
+             whose);
+  if (peaks.flops_per_second.empty()) text.line("  none", "they could not be measured");
   for (const auto& [dtype, best] : peaks.flops_per_second) {
     text.line(fmt::format("  {}", name_of(dtype)).c_str(), rates_text(peaks, dtype));
   }
+  if (peaks.tf32_flops_per_second > 0) {
+    text.line("  tf32", fmt::format("{:.4g} TFLOP/s", peaks.tf32_flops_per_second / 1e12));
+  }
   for (const auto& rate : peaks.copy) {
     text.line(&rate == &peaks.copy.back() ? "  memory" : "  copy",
-              fmt::format("{:.4g} GB/s read and written, {} a thread", rate.bytes_per_second / 1e9,
-                          lab::bytes_text(rate.bytes_per_thread)));
+              fmt::format("{:.4g} GB/s read and written, {} {}", rate.bytes_per_second / 1e9,
+                          lab::bytes_text(rate.bytes_per_thread), cpu ? "a thread" : "at a time"));
+  }
+}
+
+/// Of every GPU that kernels are compiled for.
+void show_gpu_peaks(const Text& text, const CudaStatus& cuda, bool measure) {
+  if (!cuda.unavailable.empty()) return;
+  for (const CudaDevice& gpu : cuda.devices) {
+    if (gpu.architecture.empty()) continue;
+    show_peaks(text, lab::peaks_of({Device::Kind::cuda, gpu.index}, 0, measure));
   }
 }
 
@@ -136,6 +152,7 @@ int info(const InfoOptions& options) {
   show_gpus(text.out(), cuda);
   show_peaks(text, peaks);
   if (options.measure) show_overhead(text);
+  show_gpu_peaks(text, cuda, options.measure);
   show_implementations(text);
   records.write(record_of(cuda, options.threads));
   return kDone;

@@ -217,13 +217,14 @@ int sweep(const SweepOptions& options) {
   options.run.require_device();
   Sweep sweep = read_grids(options);
   require_outputs(options);
-  const lab::Peaks peaks = lab::machine_peaks(options.run.threads);
-  const lab::Pace pace = pace_of(options, peaks);
+  const lab::Pace pace = pace_of(options);
   choose_points(options, pace, sweep);
   if (options.dry_run) {
     print_dry_run(sweep, pace);
     return kDone;
   }
+  const lab::Peaks peaks =
+      lab::peaks_of(options.run.device.value_or(Device{}), options.run.threads);
   lab::RecordLog log(options.records_path(), options.force);
   const std::vector<json> records = complete(log, options, sweep, peaks);
   print_results(sweep.form, records);

@@ -44,8 +44,8 @@ struct Sweep {
 /// How the sampler goes about a point.
 lab::SamplingPolicy policy_of(const SweepOptions& options);
 
-/// What estimates are made from.
-lab::Pace pace_of(const SweepOptions& options, const lab::Peaks& peaks);
+/// What estimates are made from: the CPU, which checks the results wherever they are computed.
+lab::Pace pace_of(const SweepOptions& options);
 
 /// Measures the points, shows how far it is, and gives each result, as a record, to `keep`.
 void measure_all(std::span<const lab::Point> points, const SweepOptions& options,

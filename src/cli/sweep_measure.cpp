@@ -86,7 +86,8 @@ lab::SamplingPolicy policy_of(const SweepOptions& options) {
   return policy;
 }
 
-lab::Pace pace_of(const SweepOptions& options, const lab::Peaks& peaks) {
+lab::Pace pace_of(const SweepOptions& options) {
+  const lab::Peaks peaks = lab::machine_peaks(options.run.threads);
   const lab::SamplingPolicy policy = policy_of(options);
   return {.flops_per_second = peaks.flops_per_second.at(DType::fp32),
           .budget_s = policy.warmup_s + policy.budget_s,
@@ -98,9 +99,8 @@ void measure_all(std::span<const lab::Point> points, const SweepOptions& options
                  const Sweep& sweep, const lab::Peaks& peaks,
                  const std::function<void(const json&)>& keep) {
   std::vector<double> seconds;
-  for (const lab::Point& point : points) {
-    seconds.push_back(estimated_seconds(point, pace_of(options, peaks)));
-  }
+  const lab::Pace pace = pace_of(options);
+  for (const lab::Point& point : points) seconds.push_back(estimated_seconds(point, pace));
   Progress progress(seconds);
   std::size_t done = 0;
   while (done < points.size()) {

@@ -8,6 +8,7 @@
 #include "cuda/driver/nvml.h"
 #include "cuda/driver/stream.h"
 #include "cuda/kernels/pause/pause.h"
+#include "cuda/kernels/peaks/peaks.h"
 
 namespace strobe::cuda {
 namespace {
@@ -83,6 +84,11 @@ class CudaAccelerator final : public Accelerator {
     const std::size_t bytes = 2 * static_cast<std::size_t>(cache_bytes());
     if (!other_) other_ = allocate(bytes);
     fill(other_.get(), std::byte{0}, bytes);
+  }
+
+  std::vector<MultiplyRate> multiply_rates() const override {
+    return peaks::measure(device_, stream_.get(),
+                          [this](const std::function<void()>& work) { return time_ms(work); });
   }
 
   DeviceState state() const override { return sensors_.read(); }

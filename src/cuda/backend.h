@@ -37,7 +37,8 @@ class Backend {
 inline std::string interface_text() {
   return concat(version(), " ", sizeof(Problem), " ", sizeof(Tensors), " ", sizeof(Plan), " ",
                 sizeof(PlanOptions), " ", sizeof(Registry), " ", sizeof(CudaStatus), " ",
-                sizeof(CompiledKernel), " ", sizeof(CachedKernel), " ", sizeof(DeviceState));
+                sizeof(CompiledKernel), " ", sizeof(CachedKernel), " ", sizeof(DeviceState), " ",
+                sizeof(MultiplyRate));
 }
 
 /// The only symbol of libstrobe_cuda: its backend, or null if `interface` is not its own.

@@ -37,7 +37,14 @@ double Peaks::bytes_per_second_within(std::int64_t bytes) const {
   return found == copy.end() ? memory_bytes_per_second() : found->bytes_per_second;
 }
 
+void Peaks::add(const MultiplyRate& rate) {
+  if (!rate.tf32) instructions.push_back({rate.name, rate.dtype, rate.per_second});
+  double& best = rate.tf32 ? tf32_flops_per_second : flops_per_second[rate.dtype];
+  best = std::max(best, rate.per_second);
+}
+
 void Peaks::raise_to(const Peaks& other) {
+  tf32_flops_per_second = std::max(tf32_flops_per_second, other.tf32_flops_per_second);
   for (const auto& [dtype, rate] : other.flops_per_second) {
     flops_per_second[dtype] = std::max(flops_per_second[dtype], rate);
   }

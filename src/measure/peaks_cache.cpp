@@ -3,11 +3,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/user_folder.h"
 #include "measure/peaks.h"
+#include "strobe/cuda.h"
 #include "strobe/machine.h"
 
 namespace strobe::lab {
@@ -22,6 +24,14 @@ std::string key_of(int threads) {
                      here.cores);
 }
 
+std::string key_of(Device device) {
+  const CudaStatus status = cuda_status();
+  const auto place = static_cast<std::size_t>(device.index);
+  const std::string name = place < status.devices.size() ? status.devices[place].name : "";
+  return fmt::format("strobe {}, {} {}, driver {}", version(), to_string(device), name,
+                     status.driver.version);
+}
+
 json to_json(const Peaks& peaks) {
   json copy = json::array();
   for (const auto& rate : peaks.copy)
@@ -34,12 +44,14 @@ json to_json(const Peaks& peaks) {
     instructions.push_back({rate.name, name_of(rate.dtype), rate.per_second});
   return {{"threads", peaks.threads},
           {"flops_per_second", flops},
+          {"tf32_flops_per_second", peaks.tf32_flops_per_second},
           {"instructions", instructions},
           {"copy", copy}};
 }
 
 Peaks from_json(const json& kept) {
-  Peaks peaks{.threads = kept.at("threads")};
+  Peaks peaks{.threads = kept.at("threads"),
+              .tf32_flops_per_second = kept.value("tf32_flops_per_second", 0.0)};
   for (const auto& [name, rate] : kept.at("flops_per_second").items()) {
     peaks.flops_per_second[parse_dtype(name).value()] = rate;
   }
@@ -80,6 +92,16 @@ void keep(const std::string& key, const Peaks& peaks) {
   std::filesystem::rename(fresh, path, ignored);
 }
 
+/// What was measured in vain is not kept.
+Peaks known_or_measured(const std::string& key, bool anew, const std::function<Peaks()>& measure) {
+  const std::optional<Peaks> known = cached(key);
+  if (known && !anew) return *known;
+  Peaks peaks = measure();
+  if (known) peaks.raise_to(*known);
+  if (!peaks.flops_per_second.empty()) keep(key, peaks);
+  return peaks;
+}
+
 }  // namespace
 
 std::string peaks_cache_path() {
@@ -87,12 +109,16 @@ std::string peaks_cache_path() {
 }
 
 Peaks machine_peaks(int threads, bool anew) {
-  const std::string key = key_of(threads > 0 ? threads : machine().cores);
-  const std::optional<Peaks> known = cached(key);
-  if (known && !anew) return *known;
-  Peaks peaks = measure_peaks(threads);
-  if (known) peaks.raise_to(*known);
-  keep(key, peaks);
+  return known_or_measured(key_of(threads > 0 ? threads : machine().cores), anew,
+                           [&] { return measure_peaks(threads); });
+}
+
+Peaks peaks_of(Device device, int threads, bool anew) {
+  if (device.kind == Device::Kind::cpu) return machine_peaks(threads, anew);
+  Peaks peaks =
+      known_or_measured(key_of(device), anew, [&] { return measure_device_peaks(device); });
+  peaks.device = device;
+  peaks.threads = threads > 0 ? threads : machine().cores;
   return peaks;
 }
 

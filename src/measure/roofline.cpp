@@ -21,8 +21,13 @@ Roofline roofline(const Problem& problem, const Peaks& peaks, Cache cache) {
 }
 
 Roofline roofline(const Benchmark& result, const Peaks& peaks) {
-  if (result.device.kind != Device::Kind::cpu) return {};
-  return roofline(result.problem, peaks, result.cache());
+  if (result.device != peaks.device) return {};
+  Roofline roof = roofline(result.problem, peaks, result.cache());
+  const bool tf32 = result.options.tf32 && result.problem.dtype == DType::fp32;
+  if (tf32 && result.device.kind != Device::Kind::cpu) {
+    roof.peak_flops = peaks.tf32_flops_per_second;
+  }
+  return roof;
 }
 
 }  // namespace strobe::lab

@@ -22,8 +22,7 @@ struct Roofline {
 /// ones at the rate of the memory.
 Roofline roofline(const Problem& problem, const Peaks& peaks, Cache cache);
 
-/// Of a result that was measured on the machine with these peaks. They are the CPU's; a GPU has
-/// none yet.
+/// Of a result that was measured on the device with these peaks; nothing of another's.
 Roofline roofline(const Benchmark& result, const Peaks& peaks);
 
 }  // namespace strobe::lab

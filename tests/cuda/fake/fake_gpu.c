@@ -1,5 +1,5 @@
 // A driver whose GPUs are memory of the host: copies and fills happen, kernels do nothing. Time is
-// what fills and kernels are said to take, so that tests know it.
+// what copies, fills and kernels are said to take, so that tests know it.
 //   STROBE_FAKE_GPUS         how many GPUs there are (1)
 //   STROBE_FAKE_GPU_MEMORY   bytes of each (1 GB)
 #include <stddef.h>
@@ -45,12 +45,17 @@ static size_t memory_bytes(void) {
   return (size_t)setting("STROBE_FAKE_GPU_MEMORY", 1e9);
 }
 
+static size_t free_bytes(void) {
+  const size_t all = memory_bytes();
+  return all > used_bytes ? all - used_bytes : 0;
+}
+
 static void perform(const struct Work* work) {
   if (work->from != NULL) {
     memcpy(work->to, work->from, work->bytes);
-    return;
+  } else if (work->to != NULL) {
+    memset(work->to, work->byte, work->bytes);
   }
-  if (work->to != NULL) memset(work->to, work->byte, work->bytes);
   now_us += kKernelUs;
 }
 
@@ -208,12 +213,12 @@ API cuEventElapsedTime(float* ms, void* start, void* end) {
 
 API cuMemGetInfo_v2(size_t* left, size_t* total) {
   *total = memory_bytes();
-  *left = *total - used_bytes;
+  *left = free_bytes();
   return kSuccess;
 }
 API cuMemAlloc_v2(void** pointer, size_t bytes) {
   char* memory;
-  if (bytes > memory_bytes() - used_bytes) return kOutOfMemory;
+  if (bytes > free_bytes()) return kOutOfMemory;
   memory = aligned_alloc(kHeader, (bytes + 2 * kHeader - 1) / kHeader * kHeader);
   if (memory == NULL) return kOutOfMemory;
   *(size_t*)(void*)memory = bytes;
