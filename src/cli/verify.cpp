@@ -145,9 +145,13 @@ struct Tally {
 };
 
 void print_failure(std::FILE* text, const lab::Case& what, const lab::Report& report) {
-  fmt::print(text, "{} {} on {}\n  {}\n  again: {}\n",
+  std::string options;
+  if (report.device.index > 0) options += fmt::format(" --device {}", to_string(report.device));
+  if (report.options.tf32) options += " --tf32";
+  if (report.options.deterministic) options += " --deterministic";
+  fmt::print(text, "{} {} on {}\n  {}\n  again: {}{}\n",
              report.status == lab::Status::failed ? "FAIL" : "SKIP", report.implementation,
-             what.name(), report.reason, what.command(report.implementation));
+             what.name(), report.reason, what.command(report.implementation), options);
 }
 
 /// Accuracy of implementations against the oracle, on one problem or a grid of them.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "strobe/error.h"
 #include "strobe/oracle.h"
@@ -75,6 +76,10 @@ struct Truth {
   std::array<std::vector<double>, kOutputs.size()> baseline{};
   std::array<ErrorLevel, kOutputs.size()> baseline_elsewhere{};
   bool looked_elsewhere = false;
+  DType precision = DType::fp32;  ///< of sums of products; fp16 stands for TF32
+
+  /// Takes the baseline's error on another case into account.
+  void add(const Case& other);
 };
 
 Truth ask_oracle_and_baseline(Operands& operands) {
@@ -87,6 +92,25 @@ Truth ask_oracle_and_baseline(Operands& operands) {
     truth.baseline[i] = to_doubles(snapshot[i], (views.*kOutputs[i].view).dtype);
   }
   return truth;
+}
+
+void Truth::add(const Case& other) {
+  Operands operands(other);
+  const Truth there = ask_oracle_and_baseline(operands);
+  for (std::size_t i = 0; i < kOutputs.size(); ++i) {
+    if (there.baseline[i].empty()) continue;
+    const ErrorLevel level = error_level(there.baseline[i], there.oracle.*kOutputs[i].truth);
+    ErrorLevel& highest = baseline_elsewhere[i];
+    highest = {std::max(highest.max, level.max), std::max(highest.mean, level.mean)};
+  }
+}
+
+/// TF32 keeps as many bits of a factor as fp16 does: what the unfused computation gets wrong in
+/// fp16 is what it would get wrong in TF32.
+void allow_tf32(const Case& what, Truth& truth) {
+  Case other = what;
+  other.problem.dtype = truth.precision = DType::fp16;
+  truth.add(other);
 }
 
 /// Takes the baseline's error from further draws of the inputs, before a failure is believed. The
@@ -103,14 +127,7 @@ void look_elsewhere(const Case& what, Truth& truth) {
   Case other = what;
   for (int draw = 0; draw < kDraws; ++draw) {
     other.inputs.seed += std::uint64_t{1} << 32;  // beyond any seed that people choose
-    Operands more(other);
-    const Truth there = ask_oracle_and_baseline(more);
-    for (std::size_t i = 0; i < kOutputs.size(); ++i) {
-      if (there.baseline[i].empty()) continue;
-      const ErrorLevel level = error_level(there.baseline[i], there.oracle.*kOutputs[i].truth);
-      ErrorLevel& highest = truth.baseline_elsewhere[i];
-      highest = {std::max(highest.max, level.max), std::max(highest.mean, level.mean)};
-    }
+    truth.add(other);
   }
 }
 
@@ -119,16 +136,16 @@ void look_elsewhere(const Case& what, Truth& truth) {
 /// - lse is a logit where a row sees one key; large inputs make that 1e-5 wrong by itself.
 /// - dsinks is one number per head, the sum of a dot product per row: the baseline's error is a
 ///   handful of draws and may be small by luck.
-double room_for(std::string_view tensor, const Case& what) {
+double room_for(std::string_view tensor, const Case& what, DType precision) {
   const Problem& problem = what.problem;
   const auto root = [](std::int64_t n) { return std::sqrt(static_cast<double>(n)); };
   if (tensor == "lse") {
     const double dot = root(problem.dim) * what.inputs.scale * what.inputs.scale;
-    return root(problem.dim) * half_ulp(DType::fp32, dot) * std::fabs(problem.softmax_scale());
+    return root(problem.dim) * half_ulp(precision, dot) * std::fabs(problem.softmax_scale());
   }
   if (tensor == "dsinks") {
     const double dot = root(problem.value_dim()) * what.inputs.scale;
-    return 2 * root(problem.total_q()) * half_ulp(DType::fp32, dot);  // dp and the sum over keys
+    return 2 * root(problem.total_q()) * half_ulp(precision, dot);  // dp and the sum over keys
   }
   return 0;
 }
@@ -143,7 +160,7 @@ TensorReport judge(std::size_t output, const Operands& operands, const Snapshot&
   const RuleOptions options{
       .dtype = what.problem.dtype,
       .gradient = field.pass == Pass::backward,
-      .room = room_for(field.name, what),
+      .room = room_for(field.name, what, truth.precision),
       .elsewhere = truth.baseline_elsewhere[output],
       .index_text = [&view](std::int64_t element) { return index_text(view, element); }};
   TensorReport report{.tensor = field.name, .label = field.label};
@@ -248,9 +265,16 @@ std::vector<Report> verify(const Case& what, std::span<const Implementation* con
                            const PlanOptions& options) {
   Operands operands(what);
   Truth truth = ask_oracle_and_baseline(operands);
+  std::optional<Truth> tf32{};
+  if (options.tf32 && what.problem.dtype == DType::fp32) {
+    tf32 = truth;
+    allow_tf32(what, *tf32);
+  }
   std::vector<Report> reports;
   for (const Implementation* implementation : implementations) {
-    reports.push_back(verify_or_explain(*implementation, operands, options, truth));
+    const bool rounds = tf32 && implementation->device() != Device::Kind::cpu;
+    reports.push_back(
+        verify_or_explain(*implementation, operands, options, rounds ? *tf32 : truth));
   }
   return reports;
 }

@@ -42,7 +42,8 @@ inline constexpr std::string_view kBaselineName = "standard";
 /// Runs the case with every implementation and holds each against the oracle by the rule. An
 /// implementation's backward pass is given its own forward pass's output and LSE, and both are
 /// checked. Each must also give the same bits twice, leave its inputs alone and write nothing
-/// beside its outputs and its workspace. The oracle and the baseline run once for all.
+/// beside its outputs and its workspace. The oracle and the baseline run once for all. Where TF32
+/// is allowed, the bounds of fp32 on GPUs are those that the baseline has in fp16.
 std::vector<Report> verify(const Case& what, std::span<const Implementation* const> implementations,
                            const PlanOptions& options = {});
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
+#include <memory>
 #include <string>
 
 #include "measure/benchmark.h"
@@ -11,6 +13,7 @@
 #include "strobe/cuda.h"
 #include "strobe/registry.h"
 #include "support/environment.h"
+#include "verify/verify.h"
 
 namespace strobe::lab {
 namespace {
@@ -47,6 +50,30 @@ class Painter : public Implementation {
 
  private:
   std::size_t workspace_;
+};
+
+/// The unfused computation on inputs rounded to TF32. It may read the memory of this GPU.
+class RoundsToTf32 final : public Painter {
+  void execute(const Plan& plan, const Tensors& tensors, void*, Stream) const override {
+    std::array<std::vector<std::uint32_t>, 3> rounded;
+    Tensors here = tensors;
+    for (TensorView* view : {&here.q, &here.k, &here.v, &here.out, &here.lse}) view->device = {};
+    std::size_t next = 0;
+    for (TensorView* view : {&here.q, &here.k, &here.v}) {
+      const auto* words = static_cast<const std::uint32_t*>(view->data);
+      std::vector<std::uint32_t>& copy = rounded[next++];
+      copy.assign(words, words + view->elements());
+      for (std::uint32_t& word : copy) word = (word + 0x1000) & ~0x1FFFU;
+      view->data = copy.data();
+    }
+    const Implementation& standard = Registry::instance().find("standard");
+    const Plan same = standard.plan(plan.problem);
+    std::vector<std::byte> workspace(same.workspace_bytes + 64);
+    void* aligned = workspace.data();
+    std::size_t space = workspace.size();
+    std::align(64, same.workspace_bytes, aligned, space);
+    standard.run(same, here, aligned, same.workspace_bytes);
+  }
 };
 
 class FakeGpu : public testing::Test {
@@ -121,6 +148,16 @@ TEST_F(FakeGpu, OperandsThatDoNotFitAreARow) {
   EXPECT_EQ(result.status, Status::out_of_memory);
   EXPECT_FALSE(result.timed());
   EXPECT_EQ(run(Painter(), Cache::warm).status, Status::ok);
+}
+
+TEST_F(FakeGpu, Tf32IsAsExactAsItCanBeAndNotAsFp32) {
+  const RoundsToTf32 implementation;
+  const std::array<const Implementation*, 1> one{&implementation};
+  const Case what{Problem::parse("b1 sq96 h2 d32 fp32")};
+  const Report strict = verify(what, one, {}).front();
+  EXPECT_EQ(strict.status, Status::failed);
+  const Report allowed = verify(what, one, {.tf32 = true}).front();
+  EXPECT_EQ(allowed.status, Status::ok) << allowed.reason;
 }
 
 TEST_F(FakeGpu, IsWatched) {
