@@ -113,6 +113,23 @@ TEST_F(Kernels, AreCompiledAheadListedAndCleared) {
   EXPECT_TRUE(contains(outcome.out, "Removed ")) << outcome.out;
 }
 
+TEST_F(Kernels, AreShownInTheirOrderOnAnyNumberOfThreads) {
+  const Outcome outcome = shell(
+      "for n in 1 5; do STROBE_CACHE_DIR=$PWD/cache$n strobe warmup --arch sm_80,sm_90a --kernel "
+      "pad_rows,pause --threads $n --json -; done 2>/dev/null");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const auto records = lines(outcome.out);
+  ASSERT_GT(records.size(), 4u);
+  ASSERT_EQ(records.size() % 2, 0u);
+  for (std::size_t i = 0; i < records.size() / 2; ++i) {
+    const json& same = records[i + records.size() / 2];
+    EXPECT_FALSE(same["from_cache"]);
+    for (const char* field : {"kernel", "architecture", "configuration", "registers"}) {
+      EXPECT_EQ(records[i][field], same[field]) << i;
+    }
+  }
+}
+
 TEST_F(Kernels, AFolderThatCannotBeWrittenIsToldOnce) {
   const Outcome outcome = shell(
       "touch cache; STROBE_CACHE_DIR=$PWD/cache strobe warmup --arch sm_90a --kernel pad_rows");
