@@ -37,7 +37,9 @@ void SamplingOptions::add_to(CLI::App& command, bool with_target) {
       ->type_name("SECONDS")
       ->excludes(exactly)
       ->capture_default_str();
-  command.add_option("--cache", cache, "Begin each sample with warm caches, or evict them: cold")
+  command
+      .add_option("--cache", cache,
+                  "On the CPU, begin each sample with warm caches, or evict them: cold")
       ->check(CLI::IsMember({"warm", "cold"}))
       ->capture_default_str();
   command
