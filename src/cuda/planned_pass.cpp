@@ -1,7 +1,7 @@
 #include "cuda/planned_pass.h"
 
 #include "cuda/driver/driver.h"
-#include "cuda/jit/nvrtc.h"
+#include "cuda/jit/known_compiler.h"
 
 namespace strobe::cuda {
 
@@ -12,7 +12,8 @@ const std::vector<std::string>& missing_for_kernels() {
       missing.push_back(driver::found().missing);
       return missing;
     }
-    if (!jit::found_nvrtc().missing.empty()) missing.push_back(jit::found_nvrtc().missing);
+    if (auto reason = jit::missing_compiler(); !reason.empty())
+      missing.push_back(std::move(reason));
     return missing;
   }();
   return list;

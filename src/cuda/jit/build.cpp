@@ -5,6 +5,7 @@
 
 #include "core/text.h"
 #include "cuda/jit/hash.h"
+#include "cuda/jit/known_compiler.h"
 #include "cuda/jit/nvrtc.h"
 #include "cuda/warnings.h"
 
@@ -31,9 +32,10 @@ Headers headers_of(const KernelDescription& kernel, std::string_view source) {
 }
 
 /// "architecture sm_90a" and so on: what a key, and a compile error, say of a build.
-std::string title(const KernelDescription& kernel, const Architecture& architecture) {
+std::string title(const KernelDescription& kernel, const Architecture& architecture,
+                  const std::string& compiler_version) {
   return concat("kernel ", kernel.name, "\nconfiguration ", configuration_text(kernel),
-                "\narchitecture ", architecture.text(), "\ncompiler NVRTC ", nvrtc().version(),
+                "\narchitecture ", architecture.text(), "\ncompiler NVRTC ", compiler_version,
                 "\n");
 }
 
@@ -72,21 +74,22 @@ Binary compile(const KernelDescription& kernel, std::string_view source,
     std::vector<Resources> resources = resources_of(kernel, output.log);
     return {.cubin = std::move(output.cubin), .resources = std::move(resources)};
   } catch (const CompileError& error) {
-    throw CompileError(concat("a GPU kernel does not compile\n", title(kernel, architecture),
-                              config_header(kernel), error.what()));
+    throw CompileError(concat("a GPU kernel does not compile\n",
+                              title(kernel, architecture, nvrtc().version()), config_header(kernel),
+                              error.what()));
   }
 }
 
 }  // namespace
 
 std::string cache_key(const KernelDescription& kernel, std::string_view source,
-                      const Architecture& architecture) {
+                      const Architecture& architecture, const std::string& compiler_version) {
   std::uint64_t sources = hash_of(source, hash_of(kernel.source));
   for (const auto& [name, text] : headers_of(kernel, source)) {
     sources = hash_of(text, hash_of(name, sources));
   }
-  return concat(title(kernel, architecture), "sources ", hash_text(sources), "\noptions ",
-                joined(compiler_options(architecture), " "), "\n");
+  return concat(title(kernel, architecture, compiler_version), "sources ", hash_text(sources),
+                "\noptions ", joined(compiler_options(architecture), " "), "\n");
 }
 
 std::string key_line(const std::string& key, std::string_view name) {
@@ -100,13 +103,18 @@ std::string key_line(const std::string& key, std::string_view name) {
 Built build(const KernelDescription& kernel, std::string_view source,
             const Architecture& architecture, const DiskCache& cache) {
   const auto start = Clock::now();
-  const std::string key = cache_key(kernel, source, architecture);
+  const auto key = [&] { return cache_key(kernel, source, architecture, compiler_version()); };
   Built built;
-  if (auto known = cache.find(key)) {
+  auto known = cache.find(key());
+  if (!known) {
+    nvrtc();  // and now that it is here, it may be another than was thought
+    known = cache.find(key());
+  }
+  if (known) {
     built = {.binary = std::move(*known), .from_cache = true};
   } else {
     built.binary = compile(kernel, source, architecture);
-    if (const std::string trouble = cache.keep(key, built.binary); !trouble.empty()) {
+    if (const std::string trouble = cache.keep(key(), built.binary); !trouble.empty()) {
       warn(trouble);
     }
   }

@@ -29,7 +29,7 @@ Built build(const KernelDescription& kernel, std::string_view source,
 /// Everything that a build depends on, a line each: what it is kept under. The parts that people
 /// want to see can be read back with key_line.
 std::string cache_key(const KernelDescription& kernel, std::string_view source,
-                      const Architecture& architecture);
+                      const Architecture& architecture, const std::string& compiler_version);
 
 /// The value of one line of a key: "kernel", "configuration", "architecture", "compiler".
 std::string key_line(const std::string& key, std::string_view name);

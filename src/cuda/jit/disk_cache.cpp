@@ -75,7 +75,20 @@ std::optional<File> read(const fs::path& path) {
                  .resources = read_resources(bytes.substr(resources, header.resource_bytes))}};
 }
 
-/// Writes all of it, or leaves nothing. Returns what went wrong, "" if nothing did.
+/// The regular files of a folder that bear our names, finished or not.
+std::vector<fs::path> own_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename();
+    const bool ours = name.ends_with(kSuffix) || name.find(kUnfinished) != std::string::npos;
+    if (ours && entry.is_regular_file(none)) files.push_back(entry.path());
+  }
+  return files;
+}
+
+}  // namespace
+
 std::string write_beside_and_rename(const fs::path& path, const std::string& bytes) {
   const auto system_text = [](int code) { return std::generic_category().message(code); };
   std::string fresh = path.string() + ".XXXXXX";
@@ -96,20 +109,6 @@ std::string write_beside_and_rename(const fs::path& path, const std::string& byt
   unlink(fresh.c_str());
   return system_text(trouble);
 }
-
-/// The regular files of a folder that bear our names, finished or not.
-std::vector<fs::path> own_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    const std::string name = entry.path().filename();
-    const bool ours = name.ends_with(kSuffix) || name.find(kUnfinished) != std::string::npos;
-    if (ours && entry.is_regular_file(none)) files.push_back(entry.path());
-  }
-  return files;
-}
-
-}  // namespace
 
 fs::path DiskCache::path_of(const std::string& key) const {
   return folder_ / concat(hash_text(hash_of(key)), kSuffix);

@@ -1,6 +1,7 @@
 #include "cuda/jit/nvrtc.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "core/text.h"
@@ -107,9 +108,20 @@ Nvrtc::Output Nvrtc::compile(const Program& program) const {
   return output;
 }
 
+namespace {
+
+std::atomic<bool> loaded = false;
+
+}  // namespace
+
 const FoundNvrtc& found_nvrtc() {
   static const FoundNvrtc& once = *new FoundNvrtc(load_nvrtc());
+  loaded = true;
   return once;
+}
+
+bool nvrtc_is_loaded() {
+  return loaded;
 }
 
 const Nvrtc& nvrtc() {

@@ -72,6 +72,9 @@ FoundNvrtc load_nvrtc();
 /// The same, once for the process.
 const FoundNvrtc& found_nvrtc();
 
+/// Whether somebody has asked for it.
+bool nvrtc_is_loaded();
+
 /// Throws Unsupported with the sentence if there is none.
 const Nvrtc& nvrtc();
 

@@ -181,6 +181,10 @@ Result cuDeviceGetName(char* name, int bytes, abi::DeviceId) {
   std::snprintf(name, static_cast<std::size_t>(bytes), "emulated GPU");
   return Result::success;
 }
+Result cuDeviceGetPCIBusId(char* name, int bytes, abi::DeviceId) {
+  std::snprintf(name, static_cast<std::size_t>(bytes), "ffff:ff:ff.f");
+  return Result::success;
+}
 Result cuDeviceTotalMem_v2(std::size_t* bytes, abi::DeviceId) {
   *bytes = std::size_t{4} << 30;
   return Result::success;
