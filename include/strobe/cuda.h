@@ -36,6 +36,8 @@ struct CudaStatus {
   LoadedLibrary driver{};   ///< libcuda; its version is that of CUDA, "13.0"
   LoadedLibrary nvrtc{};    ///< compiles kernels
   LoadedLibrary nvml{};     ///< knows clocks and power; its version is the driver's, "580.65.06"
+  LoadedLibrary cublas{};   ///< for cuda:standard
+  LoadedLibrary cudnn{};    ///< for cuda:cudnn
   std::vector<CudaDevice> devices{};
   std::string unavailable{};  ///< the first sentence that says why no GPU is used; "" if one is
 };

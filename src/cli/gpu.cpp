@@ -62,6 +62,8 @@ void show_gpus(std::FILE* out, const CudaStatus& status) {
   }
   line(out, "  NVRTC", library_text(status.nvrtc, "version"));
   line(out, "  NVML", library_text(status.nvml, "driver"));
+  line(out, "  cuBLAS", library_text(status.cublas, "version"));
+  line(out, "  cuDNN", library_text(status.cudnn, "version"));
   line(out, "  kernel cache", kernel_cache_folder());
 }
 
@@ -73,6 +75,8 @@ json to_json(const CudaStatus& status) {
           {"driver", to_json(status.driver)},
           {"nvrtc", to_json(status.nvrtc)},
           {"nvml", to_json(status.nvml)},
+          {"cublas", to_json(status.cublas)},
+          {"cudnn", to_json(status.cudnn)},
           {"devices", devices}};
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "cuda/accelerator.h"
+#include "cuda/baselines/cudnn/library.h"
+#include "cuda/baselines/standard/cublas.h"
 #include "cuda/driver/device.h"
 #include "cuda/driver/driver.h"
 #include "cuda/driver/nvml.h"
@@ -33,6 +35,18 @@ LoadedLibrary describe_nvrtc() {
 LoadedLibrary describe_nvml() {
   const driver::Nvml nvml = driver::load_nvml();
   return {.path = nvml.path, .version = nvml.driver_version, .missing = nvml.missing};
+}
+
+LoadedLibrary describe_cublas() {
+  const cublas::Found& found = cublas::found();
+  if (!found.library) return {.missing = found.missing};
+  return {.path = found.library->path(), .version = found.library->version()};
+}
+
+LoadedLibrary describe_cudnn() {
+  const cudnn::Found& found = cudnn::found();
+  if (!found.library) return {.missing = found.missing};
+  return {.path = found.library->path(), .version = found.library->version_text()};
 }
 
 CudaDevice describe_device(const driver::Device& device) {
@@ -87,6 +101,8 @@ class CudaBackend final : public Backend {
     status.driver = describe_driver();
     status.nvrtc = describe_nvrtc();
     status.nvml = describe_nvml();
+    status.cublas = describe_cublas();
+    status.cudnn = describe_cudnn();
     if (status.driver.missing.empty()) {
       for (int index = 0; index < driver::Device::count(); ++index) {
         status.devices.push_back(describe_device(driver::Device::at(index)));

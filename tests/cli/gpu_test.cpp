@@ -38,7 +38,7 @@ class Kernels : public testing::Test {
 TEST(InfoOfGpus, NamesEachLibraryOrSaysWhatIsMissing) {
   const json cuda = cuda_info();
   EXPECT_TRUE(contains(cuda["backend"]["path"], "libstrobe_cuda.so")) << cuda;
-  for (const char* library : {"driver", "nvrtc", "nvml"}) {
+  for (const char* library : {"driver", "nvrtc", "nvml", "cublas", "cudnn"}) {
     EXPECT_TRUE(cuda[library].contains("missing") || cuda[library].contains("version")) << cuda;
   }
   EXPECT_TRUE(!cuda["devices"].empty() || cuda["unavailable"].is_string()) << cuda;

@@ -17,6 +17,8 @@ constexpr bool same(Ours ours, long theirs) {
 
 static_assert(sizeof(Handle) == sizeof(cublasHandle_t));
 static_assert(same(Status::success, CUBLAS_STATUS_SUCCESS));
+static_assert(same(Property::major_version, MAJOR_VERSION));
+static_assert(same(Property::minor_version, MINOR_VERSION));
 static_assert(same(Operation::none, CUBLAS_OP_N));
 static_assert(same(Operation::transpose, CUBLAS_OP_T));
 static_assert(same(DataType::fp32, CUDA_R_32F));

@@ -111,12 +111,10 @@ Engine Attention::make_engine(Layout layout) const {
 }
 
 TuningRecord Attention::tuning() const {
-  const std::size_t version = library().version();
-  return {
-      {"library", concat("cuDNN ", version / 10000, ".", version / 100 % 100, ".", version % 100)},
-      {"engine", concat(engine_.index())},
-      {"workspace", concat(copies_begin_)},
-      {"room for copies", concat(workspace_bytes_ - copies_begin_)}};
+  return {{"library", concat("cuDNN ", library().version_text())},
+          {"engine", concat(engine_.index())},
+          {"workspace", concat(copies_begin_)},
+          {"room for copies", concat(workspace_bytes_ - copies_begin_)}};
 }
 
 Layout Attention::layout_for(const Tensors& tensors) const {

@@ -14,7 +14,7 @@ namespace {
 /// Earlier ones lack shapes of attention, or are known to compute some of them wrongly.
 constexpr std::size_t kOldestVersion = 91002;
 
-std::string version_text(std::size_t version) {
+std::string text_of(std::size_t version) {
   return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
@@ -51,9 +51,13 @@ Library::Library(SharedObject object) : symbols_{std::move(object)} {
   }
   version_ = get_version();
   if (version_ < kOldestVersion) {
-    trouble_ = concat(path(), " is cuDNN ", version_text(version_), ", wanted is ",
-                      version_text(kOldestVersion), " or later; STROBE_CUDNN names another");
+    trouble_ = concat(path(), " is cuDNN ", text_of(version_), ", wanted is ",
+                      text_of(kOldestVersion), " or later; STROBE_CUDNN names another");
   }
+}
+
+std::string Library::version_text() const {
+  return text_of(version_);
 }
 
 Found load() {

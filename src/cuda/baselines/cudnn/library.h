@@ -31,6 +31,7 @@ class Library {
 
   const std::string& path() const { return symbols_.object.path(); }
   std::size_t version() const { return version_; }  ///< 91900 is 9.19.0
+  std::string version_text() const;                 ///< "9.19.0"
   const std::string& trouble() const { return trouble_; }
 
   // clang-format off

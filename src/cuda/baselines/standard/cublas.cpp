@@ -28,6 +28,14 @@ void fail(const char* call, abi::Status status) {
                      known ? "" : concat(static_cast<int>(status))));
 }
 
+std::string Library::version() const {
+  int major = 0;
+  int minor = 0;
+  cublasGetProperty(abi::Property::major_version, &major);
+  cublasGetProperty(abi::Property::minor_version, &minor);
+  return concat(major, ".", minor);
+}
+
 Found load() {
   SharedObject object = find_library();
   if (!object) {

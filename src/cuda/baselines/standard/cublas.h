@@ -27,6 +27,7 @@ class Library {
 
   const std::string& path() const { return symbols_.object.path(); }
   const std::vector<std::string>& missing() const { return symbols_.missing; }
+  std::string version() const;  ///< "13.1"
 
   /// Handle, operations and sizes m, n, k; alpha; a, b and, after beta, c, each with its type,
   /// leading dimension and the distance from one matrix to the next; how many.
@@ -37,7 +38,7 @@ class Library {
 
   // clang-format off
   Call<abi::Handle*> cublasCreate{symbols_, "cublasCreate_v2"};
-  Call<abi::Handle, int*> cublasGetVersion{symbols_, "cublasGetVersion_v2"};
+  Call<abi::Property, int*> cublasGetProperty{symbols_, "cublasGetProperty"};
   Call<abi::Handle, void*> cublasSetStream{symbols_, "cublasSetStream_v2"};
   Call<abi::Handle, void*, std::size_t> cublasSetWorkspace{symbols_, "cublasSetWorkspace_v2"};
   Call<abi::Handle, abi::MathMode> cublasSetMathMode{symbols_, "cublasSetMathMode"};

@@ -8,6 +8,7 @@ enum class Status : int { success = 0 };
 
 using Handle = struct HandleObject*;
 
+enum class Property : int { major_version = 0, minor_version = 1 };
 enum class Operation : int { none = 0, transpose = 1 };
 enum class DataType : int { fp32 = 0, fp16 = 2, bf16 = 14 };
 enum class ComputeType : int { fp32 = 68, tf32 = 77 };

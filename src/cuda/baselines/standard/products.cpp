@@ -34,7 +34,7 @@ Products::Products(const driver::Device& device, DType dtype, bool tf32)
       type_(type_of(dtype)),
       element_bytes_(static_cast<std::int64_t>(size_of(dtype))),
       compute_(dtype == DType::fp32 && tf32 ? ComputeType::tf32 : ComputeType::fp32) {
-  cublas::library().cublasGetVersion(handle_of(device).handle, &version_);
+  handle_of(device);  // made now, and not by the first call
 }
 
 Products::Session::Session(const Products& products, void* workspace, abi::Stream stream)

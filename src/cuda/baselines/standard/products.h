@@ -31,8 +31,6 @@ class Products {
   /// `tf32` lets fp32 be rounded to it.
   Products(const driver::Device& device, DType dtype, bool tf32);
 
-  int library_version() const { return version_; }  ///< 130002 is 13.0.2
-
   /// The calls of one run, during which no other has the library.
   class Session {
    public:
@@ -54,7 +52,6 @@ class Products {
   cublas::abi::DataType type_;
   std::int64_t element_bytes_;
   cublas::abi::ComputeType compute_;
-  int version_ = 0;
 };
 
 }  // namespace strobe::cuda::standard

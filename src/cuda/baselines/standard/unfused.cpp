@@ -87,11 +87,10 @@ std::int64_t Unfused::pitch_of(std::int64_t columns) const {
 }
 
 TuningRecord Unfused::tuning() const {
-  const int version = products_.library_version();
   return {{"algorithm", "unfused"},
           {"scores", concat(name_of(problem_.dtype), " ", problem_.batch, "x", problem_.heads, "x",
                             problem_.seqlen_q, "x", problem_.keys())},
-          {"library", concat("cuBLAS ", version / 10000, ".", version / 100 % 100)},
+          {"library", concat("cuBLAS ", cublas::library().version())},
           {"threads of a row", concat(threads_of_row(features_of(problem_)))}};
 }
 
