@@ -117,6 +117,35 @@ bool empty(const TensorView& view) {
                                       [](auto n) { return n == 0; });
 }
 
+/// The bytes from the first that a view has to the last one's successor, as addresses.
+struct Extent {
+  Wide begin;
+  Wide end;
+
+  explicit Extent(const TensorView& view)
+      : begin(static_cast<Wide>(reinterpret_cast<std::uintptr_t>(view.data))), end(begin) {
+    const auto size = static_cast<Wide>(size_of(view.dtype));
+    for (int axis = 0; axis < view.rank; ++axis) {
+      const Wide reach = Wide{view.strides[axis]} * (view.shape[axis] - 1) * size;
+      (reach < 0 ? begin : end) += reach;
+    }
+    end += size;
+  }
+};
+
+/// Whether every axis steps over all that the axes after it reach, as in any tensor that lies in
+/// the order of its axes: then no two elements are in one place.
+bool steps_over_inner_axes(const TensorView& view) {
+  Wide inner = 0;
+  for (int axis = view.rank - 1; axis >= 0; --axis) {
+    if (view.shape[axis] == 1) continue;
+    const Wide step = magnitude(view.strides[axis]);
+    if (step <= inner) return false;
+    inner += step * (view.shape[axis] - 1);
+  }
+  return true;
+}
+
 /// The terms of one or two views, largest step first, equal steps merged into one (which keeps the
 /// search narrow for views of one tensor). Allocates nothing: this runs before every call.
 class Terms {
@@ -155,6 +184,9 @@ std::array<TensorView, 2> split_kv(const TensorView& kv) {
 
 bool overlap(const TensorView& a, const TensorView& b) {
   if (empty(a) || empty(b) || a.device != b.device) return false;
+  // Nearly always they are simply apart.
+  const Extent extent_a(a), extent_b(b);
+  if (extent_a.end <= extent_b.begin || extent_b.end <= extent_a.begin) return false;
   // Element addresses are a + the sum of a's terms and b + that of b's. Two elements touch if their
   // distance is less than the size of the lower one.
   const auto size_a = static_cast<Wide>(size_of(a.dtype));
@@ -171,7 +203,7 @@ bool overlap(const TensorView& a, const TensorView& b) {
 }
 
 bool overlaps_itself(const TensorView& view) {
-  if (empty(view)) return false;
+  if (empty(view) || steps_over_inner_axes(view)) return false;
   Terms axes;
   for (int axis = 0; axis < view.rank; ++axis) {
     const Wide reach = view.shape[axis] - 1;
