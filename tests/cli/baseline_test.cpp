@@ -116,7 +116,7 @@ TEST_F(Baseline, SaysWhatIsWrongWithAFile) {
   expect_refusal("check cut", "line 1: is not a whole JSON object");
   std::ofstream(file("bare")) << R"({"schema":1})" << '\n';
   expect_refusal("check bare", "lack something");
-  expect_refusal("save x --impl cudnn", "flash, standard, oracle");
+  expect_refusal("save x --impl nobody", "flash, standard, oracle");
   expect_refusal("save x --seqlen -4", "--seqlen is '-4'");
 }
 

@@ -332,9 +332,9 @@ TEST(Usage, ErrorsNameWhatIsWrongAndWhatIsAllowed) {
   expect_refusal("bench --dtype fp64", 2, "fp32");
   expect_refusal("bench --repeats 0", 2, "--repeats");
   expect_refusal("bench --problem 's8' --batch 3", 2, "--batch");
-  expect_refusal("bench --impl cudnn", 2, "flash, standard, oracle");
-  expect_refusal("verify --impl flash,cudnn", 2, "flash, standard, oracle");
-  expect_refusal("compare --impl cudnn", 2, "flash, standard, oracle");
+  expect_refusal("bench --impl nobody", 2, "flash, standard, oracle");
+  expect_refusal("verify --impl flash,nobody", 2, "flash, standard, oracle");
+  expect_refusal("compare --impl nobody", 2, "flash, standard, oracle");
   expect_refusal("verify --problem 's8 purple'", 2, "purple");
   expect_refusal("verify --problem 'd64'", 2, "length");
   expect_refusal("verify --problem 's8' --grid quick", 2, "--grid");

@@ -87,7 +87,8 @@ TEST_F(OnDevice, RecordsSayWhichAndHow) {
 TEST_F(OnDevice, OutOfMemoryIsARowAndTheNextOneRuns) {
   const std::string little = "STROBE_FAKE_GPU_MEMORY=1000000";
   const Outcome compare = on_gpus(
-      1, "compare --quick --device cuda --problem 's2048 d64' --problem 's8 d16' --json -", little);
+      1, "compare --quick --impl cuda:flash --problem 's2048 d64' --problem 's8 d16' --json -",
+      little);
   EXPECT_EQ(compare.status, 1) << compare.err;
   const std::size_t line = compare.out.find('\n');
   const json first = json::parse(compare.out.substr(0, line));
@@ -107,7 +108,8 @@ TEST_F(OnDevice, OutOfMemoryIsARowAndTheNextOneRuns) {
 }
 
 TEST_F(OnDevice, WorkThatIsNotDoneIsNotTimed) {
-  const Outcome outcome = on_gpus(1, "compare --quick --device cuda --problem 's8 d16' --json -");
+  const Outcome outcome =
+      on_gpus(1, "compare --quick --impl cuda:flash --problem 's8 d16' --json -");
   EXPECT_EQ(outcome.status, 1) << outcome.err;
   const json record = json::parse(outcome.out);
   EXPECT_EQ(record["status"], "failed");

@@ -56,7 +56,7 @@ void expect_refusal(const std::string& arguments, const std::string& about) {
 }
 
 TEST(Sweep, ErrorsNameTheOptionAndWhatIsAllowed) {
-  expect_refusal("--impl flash,cudnn", "flash, standard, oracle");
+  expect_refusal("--impl flash,nobody", "flash, standard, oracle");
   expect_refusal("--batch -1", "--batch");
   expect_refusal("--seqlen 512:256:*2", "--seqlen is '512:256:*2'");
   expect_refusal("--seqlen 512:1024:+0", "step from 1");
