@@ -100,6 +100,8 @@ void print_result(std::FILE* text, const lab::Benchmark& b, const lab::Peaks& pe
   line("TFLOP/s (peak):", rate(ms.min));
   line("TFLOP/s (avg):", rate(ms.mean));
   line("Of the roofline:", roofline_text(b, peaks));
+  if (const auto& call = b.measurement.call_ms)
+    line("Call:", fmt::format("{:.1f} us of the host, at least", *call * 1e3));
   line("Memory:", memory_text(b.memory));
   line("Error:", accuracy_text(b.accuracy));
   const std::string state = lab::state_text(b.measurement.device.during.value_or(DeviceState{}));

@@ -63,6 +63,7 @@ class Sampling {
   double settle();
   bool record_if_short(double ms);
   double timed_run();
+  void call();
   void look_for_stragglers(double run_ms);
   void judge_precision();
   void watch_device();
@@ -94,9 +95,17 @@ void Sampling::guarded(const F& body) {
 double Sampling::timed_run() {
   trial_.prepare();
   if (trial_.cache == Cache::cold) trial_.stopwatch->evict_caches();
-  const double ms = trial_.stopwatch->time_ms(recorded_ ? recorded_ : trial_.run);
+  const double ms = trial_.stopwatch->time_ms(recorded_ ? recorded_ : [this] { call(); });
   trial_.check();
   return ms / calls_;
+}
+
+void Sampling::call() {
+  if (!trial_.stopwatch->calls_ahead()) return trial_.run();
+  const auto start = Clock::now();
+  trial_.run();
+  const double ms = seconds_since(start) * 1e3;
+  measurement_.call_ms = std::min(ms, measurement_.call_ms.value_or(ms));
 }
 
 /// Between runs of a recording the caches cannot be emptied.

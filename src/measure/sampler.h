@@ -71,6 +71,8 @@ struct Measurement {
   Statistics ms{};
   int warmup_runs = 0;
   std::string clock{};  ///< what the times are of: "steady", "events", "graph of 40"
+  /// The least time that a call took of the host, where that is not the time of the work.
+  std::optional<double> call_ms{};
   DeviceWatch device{};
   std::exception_ptr failure{};  ///< what ended it early; there are no samples then
 };

@@ -46,6 +46,7 @@ class DeviceStopwatch final : public Stopwatch {
 
   std::string_view name() const override { return "events"; }
   double time_ms(const std::function<void()>& run) override { return device_.time_ms(run); }
+  bool calls_ahead() const override { return true; }
   std::function<void()> recorded(const std::function<void()>& run, int times) override {
     try {
       return device_.record([&] {

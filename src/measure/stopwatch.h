@@ -22,6 +22,10 @@ class Stopwatch {
   /// Runs it, and returns the milliseconds that the device took until the work was done.
   virtual double time_ms(const std::function<void()>& run) = 0;
 
+  /// Whether `run` returns before the work is done, so that what the call costs the host is
+  /// another time than what the work takes.
+  virtual bool calls_ahead() const { return false; }
+
   /// Something that does `run` so many times at once, to be timed in its place: what a device does
   /// in a few microseconds takes longer to begin than to do. Empty where that is not so, or where
   /// the work cannot be recorded.

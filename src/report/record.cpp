@@ -119,11 +119,13 @@ json memory_record(const Memory& memory) {
 }
 
 json sampling_record(const Benchmark& b) {
-  return {{"cache", name_of(b.cache())},         {"copies", b.copies},
-          {"warmup", b.measurement.warmup_runs}, {"target", b.policy.target},
-          {"budget_s", b.policy.budget_s},       {"min_samples", b.policy.min_samples},
-          {"max_samples", b.policy.max_samples}, {"interleaved_with", b.rivals},
-          {"clock", b.measurement.clock},        {"pinned", b.policy.pin}};
+  json record = {{"cache", name_of(b.cache())},         {"copies", b.copies},
+                 {"warmup", b.measurement.warmup_runs}, {"target", b.policy.target},
+                 {"budget_s", b.policy.budget_s},       {"min_samples", b.policy.min_samples},
+                 {"max_samples", b.policy.max_samples}, {"interleaved_with", b.rivals},
+                 {"clock", b.measurement.clock},        {"pinned", b.policy.pin}};
+  if (const auto& call = b.measurement.call_ms) record["call_us"] = *call * 1e3;
+  return record;
 }
 
 json state_record(const DeviceState& state) {

@@ -160,6 +160,13 @@ TEST_F(FakeGpu, Tf32IsAsExactAsItCanBeAndNotAsFp32) {
   EXPECT_EQ(allowed.status, Status::ok) << allowed.reason;
 }
 
+TEST_F(FakeGpu, ACallIsTimedApartFromItsWork) {
+  const Benchmark result = run(Painter(), Cache::cold);
+  ASSERT_TRUE(result.measurement.call_ms);
+  EXPECT_GT(*result.measurement.call_ms, 0);
+  EXPECT_NE(*result.measurement.call_ms, result.measurement.ms.min);
+}
+
 TEST_F(FakeGpu, IsWatched) {
   const Benchmark result = run(Painter());
   ASSERT_TRUE(result.measurement.device.during);
