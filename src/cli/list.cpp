@@ -35,7 +35,7 @@ constexpr Feature kFeatures[] = {
 
 Support support_of(const Implementation& implementation, const Feature& feature) {
   Problem problem = Problem::parse(feature.problem);
-  const Support support = implementation.supports(problem);
+  Support support = implementation.supports(problem);
   if (support || problem.dtype != DType::bf16 || feature.title == name_of(DType::bf16))
     return support;
   problem.dtype = DType::fp32;

@@ -12,7 +12,7 @@ namespace strobe::cuda::jit {
 class KnownCompiler {
  public:
   /// In a file of its own in the folder.
-  explicit KnownCompiler(std::filesystem::path folder) : file_(std::move(folder) / "compiler") {}
+  explicit KnownCompiler(const std::filesystem::path& folder) : file_(folder / "compiler") {}
 
   /// The version of the library that a search like this one's found last time, if the file that it
   /// was is still the same; nothing if it must be looked for.

@@ -9,7 +9,7 @@ namespace strobe::cuda::cudnn::abi {
 
 enum class Status : int { success = 0 };
 
-using Handle = struct HandleObject*;
+using Handle = struct CudnnHandleObject*;
 using Descriptor = struct DescriptorObject*;  // void* there, and passed alike
 
 enum class DataType : int { fp32 = 0, fp16 = 2, int32 = 4, bf16 = 9, boolean = 11 };

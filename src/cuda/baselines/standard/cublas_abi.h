@@ -6,7 +6,7 @@ namespace strobe::cuda::cublas::abi {
 
 enum class Status : int { success = 0 };
 
-using Handle = struct HandleObject*;
+using Handle = struct CublasHandleObject*;
 
 enum class Property : int { major_version = 0, minor_version = 1 };
 enum class Operation : int { none = 0, transpose = 1 };
