@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "core/text.h"
+#include "core/user_folder.h"
 #include "cuda/driver/driver.h"
 #include "cuda/jit/disk_cache.h"
 #include "cuda/jit/nvrtc.h"
@@ -59,7 +60,7 @@ void KnownCompiler::remember(const std::string& path, const std::string& version
 namespace {
 
 const std::optional<std::string>& known_version() {
-  static const std::optional<std::string> once = KnownCompiler(user_cache().folder()).version();
+  static const std::optional<std::string> once = KnownCompiler(cache_folder()).version();
   return once;
 }
 
@@ -72,7 +73,7 @@ std::string compiler_version() {
   const Nvrtc& compiler = nvrtc();
   if (known_version() != compiler.version()) {
     std::call_once(remembered, [&] {
-      KnownCompiler(user_cache().folder()).remember(compiler.path(), compiler.version());
+      KnownCompiler(cache_folder()).remember(compiler.path(), compiler.version());
     });
   }
   return compiler.version();
