@@ -6,6 +6,7 @@
 
 #include "cuda/kernels/pad_rows/pad_rows.h"
 #include "device/row_strides.cuh"
+#include "strobe/dropout.h"
 #include "strobe/problem.h"
 #include "strobe/tensor.h"
 
@@ -27,6 +28,23 @@ bool rows_aligned(const TensorView& view);
 
 /// A limit of a window as kernels take it: none is 0, and none is wider than any sequence.
 long long window_limit(std::int64_t limit);
+
+/// What every kernel is told of a problem, under the names that all their parameters have for it.
+template <class Params>
+void set_problem(Params& params, const Problem& problem) {
+  const Window window = problem.effective_window();
+  params.window_left = window_limit(window.left);
+  params.window_right = window_limit(window.right);
+  params.sequences = static_cast<int>(problem.batch);
+  params.heads = static_cast<int>(problem.heads);
+  params.seqlen_q = static_cast<int>(problem.seqlen_q);
+  params.seqlen_k = static_cast<int>(problem.keys());
+  params.softcap = static_cast<float>(problem.softcap);
+  params.dropout_scale = static_cast<float>(1 / (1 - problem.dropout));
+  params.dropout_threshold = dropout_threshold(problem.dropout);
+  params.dropout_seed[0] = static_cast<unsigned>(problem.dropout_seed);
+  params.dropout_seed[1] = static_cast<unsigned>(problem.dropout_seed >> 32);
+}
 
 /// Copies, in the workspace, of operands whose rows are not whole chunks of 16 bytes, with zeros
 /// behind each row.

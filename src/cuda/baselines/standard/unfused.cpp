@@ -6,7 +6,6 @@
 #include "cuda/driver/launch.h"
 #include "cuda/kernels/operands.h"
 #include "cuda/workspace.h"
-#include "strobe/dropout.h"
 
 namespace strobe::cuda::standard {
 namespace {
@@ -155,7 +154,6 @@ void Unfused::gradients_of_logits(const Call& call) const {
 
 StandardParams Unfused::params(const Tensors& tensors, std::byte* workspace) const {
   const bool backward = problem_.pass == Pass::backward;
-  const Window window = problem_.effective_window();
   const auto floats = [&](std::size_t offset) {
     return backward ? reinterpret_cast<float*>(workspace + offset) : nullptr;
   };
@@ -178,23 +176,13 @@ StandardParams Unfused::params(const Tensors& tensors, std::byte* workspace) con
   params.alibi_slopes = static_cast<const float*>(tensors.alibi_slopes.data);
   if (tensors.alibi_slopes.rank == 2)
     params.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
-  params.window_left = window_limit(window.left);
-  params.window_right = window_limit(window.right);
+  set_problem(params, problem_);
   params.rows = problem_.batch * problem_.heads * problem_.seqlen_q;
   params.pitch = pitch_of(problem_.keys());
-  params.sequences = static_cast<int>(problem_.batch);
-  params.heads = static_cast<int>(problem_.heads);
-  params.seqlen_q = static_cast<int>(problem_.seqlen_q);
-  params.seqlen_k = static_cast<int>(problem_.keys());
   const Bias bias = problem_.bias.value_or(Bias{});
   params.bias_per_sequence = bias.per_batch ? 1 : 0;
   params.bias_per_head = bias.per_head ? 1 : 0;
   params.bias_per_query = bias.per_query ? 1 : 0;
-  params.softcap = static_cast<float>(problem_.softcap);
-  params.dropout_scale = static_cast<float>(1 / (1 - problem_.dropout));
-  params.dropout_threshold = dropout_threshold(problem_.dropout);
-  params.dropout_seed[0] = static_cast<unsigned>(problem_.dropout_seed);
-  params.dropout_seed[1] = static_cast<unsigned>(problem_.dropout_seed >> 32);
   return params;
 }
 

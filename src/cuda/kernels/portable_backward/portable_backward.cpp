@@ -4,7 +4,6 @@
 
 #include "core/text.h"
 #include "cuda/driver/launch.h"
-#include "strobe/dropout.h"
 
 namespace strobe::cuda::portable_backward {
 namespace {
@@ -154,7 +153,6 @@ TuningRecord Backward::tuning() const {
 
 PortableBackwardParams Backward::params(const Tensors& tensors, void* workspace) const {
   const bool packed = problem_.varlen();
-  const Window window = problem_.effective_window();
   const auto floats = [](const TensorView& view) { return static_cast<float*>(view.data); };
   const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
   const auto in_workspace = [&](std::size_t offset) {
@@ -199,24 +197,14 @@ PortableBackwardParams Backward::params(const Tensors& tensors, void* workspace)
   }
   if (tensors.alibi_slopes.rank == 2) p.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
   p.rows = problem_.total_q();
-  p.window_left = window_limit(window.left);
-  p.window_right = window_limit(window.right);
-  p.sequences = static_cast<int>(problem_.batch);
-  p.heads = static_cast<int>(problem_.heads);
+  set_problem(p, problem_);
   p.heads_per_key_head = static_cast<int>(problem_.group());
-  p.seqlen_q = static_cast<int>(problem_.seqlen_q);
-  p.seqlen_k = static_cast<int>(problem_.keys());
   p.heads_per_section = 1;
   p.out_aligned = rows_aligned(tensors.out) ? 1 : 0;
   p.dq_aligned = rows_aligned(tensors.dq) ? 1 : 0;
   p.dk_aligned = rows_aligned(tensors.dk) ? 1 : 0;
   p.dv_aligned = rows_aligned(tensors.dv) ? 1 : 0;
   p.scale = static_cast<float>(problem_.softmax_scale());
-  p.softcap = static_cast<float>(problem_.softcap);
-  p.dropout_scale = static_cast<float>(1 / (1 - problem_.dropout));
-  p.dropout_threshold = dropout_threshold(problem_.dropout);
-  p.dropout_seed[0] = static_cast<unsigned>(problem_.dropout_seed);
-  p.dropout_seed[1] = static_cast<unsigned>(problem_.dropout_seed >> 32);
   return p;
 }
 

@@ -5,7 +5,6 @@
 
 #include "core/text.h"
 #include "cuda/driver/launch.h"
-#include "strobe/dropout.h"
 
 namespace strobe::cuda::portable_forward {
 namespace {
@@ -124,7 +123,6 @@ PortableForwardParams Forward::params(const Tensors& tensors,
                                       const PortableForwardConfig& config) const {
   constexpr std::int64_t kCacheShare = std::int64_t{32} << 20;
   const bool packed = problem_.varlen();
-  const Window window = problem_.effective_window();
   const auto floats = [](const TensorView& view) { return static_cast<const float*>(view.data); };
   const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
   PortableForwardParams params{};
@@ -146,13 +144,8 @@ PortableForwardParams Forward::params(const Tensors& tensors,
   if (tensors.bias.given()) params.bias_strides = bias_strides(tensors.bias);
   if (tensors.alibi_slopes.rank == 2)
     params.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
-  params.window_left = window_limit(window.left);
-  params.window_right = window_limit(window.right);
-  params.sequences = static_cast<int>(problem_.batch);
-  params.heads = static_cast<int>(problem_.heads);
+  set_problem(params, problem_);
   params.heads_per_key_head = static_cast<int>(problem_.group());
-  params.seqlen_q = static_cast<int>(problem_.seqlen_q);
-  params.seqlen_k = static_cast<int>(problem_.keys());
   params.query_blocks = static_cast<int>((problem_.seqlen_q + config.shape.block_queries - 1) /
                                          config.shape.block_queries);
   params.heads_per_section =
@@ -160,11 +153,6 @@ PortableForwardParams Forward::params(const Tensors& tensors,
                         problem_.batch * problem_.heads, kCacheShare);
   params.out_aligned = rows_aligned(tensors.out) ? 1 : 0;
   params.scale = static_cast<float>(problem_.softmax_scale());
-  params.softcap = static_cast<float>(problem_.softcap);
-  params.dropout_scale = static_cast<float>(1 / (1 - problem_.dropout));
-  params.dropout_threshold = dropout_threshold(problem_.dropout);
-  params.dropout_seed[0] = static_cast<unsigned>(problem_.dropout_seed);
-  params.dropout_seed[1] = static_cast<unsigned>(problem_.dropout_seed >> 32);
   return params;
 }
 
