@@ -72,6 +72,12 @@ TEST_F(OnDevice, SweepsTakeItsImplementations) {
   EXPECT_TRUE(contains(outcome.out, "cuda:flash")) << outcome.out;
 }
 
+TEST_F(OnDevice, VerifyLeavesOutTheBaselineOfGpusToo) {
+  const Outcome outcome = on_gpus(1, "verify --device cuda --problem 's8 d16 fp32'");
+  EXPECT_TRUE(contains(outcome.out, "cuda:flash")) << outcome.out;
+  EXPECT_FALSE(contains(outcome.out, "cuda:standard")) << outcome.out;
+}
+
 TEST_F(OnDevice, RecordsSayWhichAndHow) {
   const Outcome outcome = on_gpus(
       2,
