@@ -36,8 +36,6 @@ struct CudaStatus {
   LoadedLibrary driver{};   ///< libcuda; its version is that of CUDA, "13.0"
   LoadedLibrary nvrtc{};    ///< compiles kernels
   LoadedLibrary nvml{};     ///< knows clocks and power; its version is the driver's, "580.65.06"
-  LoadedLibrary cublas{};   ///< for cuda:standard
-  LoadedLibrary cudnn{};    ///< for cuda:cudnn
   std::vector<CudaDevice> devices{};
   std::string unavailable{};  ///< the first sentence that says why no GPU is used; "" if one is
 };
@@ -45,6 +43,15 @@ struct CudaStatus {
 /// Loads the libraries and starts the driver, so it may take a while. Never throws for what is
 /// missing.
 STROBE_API CudaStatus cuda_status();
+
+/// The libraries of the implementations that are there to compare with.
+struct CudaOpponents {
+  LoadedLibrary cublas{};  ///< of cuda:standard
+  LoadedLibrary cudnn{};   ///< of cuda:cudnn
+};
+
+/// Loads them, which nothing else needs and takes long. Never throws for what is missing.
+STROBE_API CudaOpponents cuda_opponents();
 
 /// What does not work as well as it could, a sentence each, such as a cache that cannot be written.
 /// Loads nothing.

@@ -62,21 +62,23 @@ void show_gpus(std::FILE* out, const CudaStatus& status) {
   }
   line(out, "  NVRTC", library_text(status.nvrtc, "version"));
   line(out, "  NVML", library_text(status.nvml, "driver"));
-  line(out, "  cuBLAS", library_text(status.cublas, "version"));
-  line(out, "  cuDNN", library_text(status.cudnn, "version"));
+  const CudaOpponents opponents = cuda_opponents();
+  line(out, "  cuBLAS", library_text(opponents.cublas, "version"));
+  line(out, "  cuDNN", library_text(opponents.cudnn, "version"));
   line(out, "  kernel cache", kernel_cache_folder());
 }
 
 json to_json(const CudaStatus& status) {
   json devices = json::array();
   for (const CudaDevice& device : status.devices) devices.push_back(to_json(device));
+  const CudaOpponents opponents = cuda_opponents();
   return {{"unavailable", status.unavailable.empty() ? json(nullptr) : json(status.unavailable)},
           {"backend", to_json(status.backend)},
           {"driver", to_json(status.driver)},
           {"nvrtc", to_json(status.nvrtc)},
           {"nvml", to_json(status.nvml)},
-          {"cublas", to_json(status.cublas)},
-          {"cudnn", to_json(status.cudnn)},
+          {"cublas", to_json(opponents.cublas)},
+          {"cudnn", to_json(opponents.cudnn)},
           {"devices", devices}};
 }
 

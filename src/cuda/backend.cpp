@@ -101,14 +101,16 @@ class CudaBackend final : public Backend {
     status.driver = describe_driver();
     status.nvrtc = describe_nvrtc();
     status.nvml = describe_nvml();
-    status.cublas = describe_cublas();
-    status.cudnn = describe_cudnn();
     if (status.driver.missing.empty()) {
       for (int index = 0; index < driver::Device::count(); ++index) {
         status.devices.push_back(describe_device(driver::Device::at(index)));
       }
     }
     status.unavailable = why_unavailable(status);
+  }
+
+  CudaOpponents opponents() const override {
+    return {.cublas = describe_cublas(), .cudnn = describe_cudnn()};
   }
 
   const Accelerator& accelerator(int index) const override { return accelerator_at(index); }

@@ -75,6 +75,12 @@ CudaStatus cuda_status() {
   return status;
 }
 
+CudaOpponents cuda_opponents() {
+  if (const cuda::Backend* backend = cuda::loaded().backend) return backend->opponents();
+  const LoadedLibrary missing{.missing = cuda::loaded().library.missing};
+  return {.cublas = missing, .cudnn = missing};
+}
+
 std::vector<std::string> cuda_warnings() {
   const cuda::Backend* backend = cuda::backend_in_use;
   return backend == nullptr ? std::vector<std::string>{} : backend->warnings();
