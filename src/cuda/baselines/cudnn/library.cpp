@@ -73,13 +73,11 @@ Found load() {
 }
 
 const Found& found() {
-  static const Found& once = *new Found(load());
-  return once;
+  return found_once<Library, load>();
 }
 
 const Library& library() {
-  if (!found().library) throw Unsupported("cuDNN", {found().missing});
-  return *found().library;
+  return required(found(), "cuDNN");
 }
 
 }  // namespace strobe::cuda::cudnn

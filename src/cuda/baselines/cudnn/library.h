@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cuda/baselines/cudnn/abi.h"
+#include "cuda/baselines/found.h"
 #include "cuda/driver/checked.h"
 
 // NVIDIA's library of fused graphs, found at run time.
@@ -50,11 +51,7 @@ class Library {
   std::string trouble_{};  ///< what keeps it from serving; "" if nothing does
 };
 
-/// The library, or a sentence that says why there is none to use.
-struct Found {
-  std::unique_ptr<const Library> library{};
-  std::string missing{};
-};
+using Found = cuda::Found<Library>;
 
 /// Loads libcudnn.so.9, or what STROBE_CUDNN names.
 Found load();

@@ -52,13 +52,11 @@ Found load() {
 }
 
 const Found& found() {
-  static const Found& once = *new Found(load());
-  return once;
+  return found_once<Library, load>();
 }
 
 const Library& library() {
-  if (!found().library) throw Unsupported("cuBLAS", {found().missing});
-  return *found().library;
+  return required(found(), "cuBLAS");
 }
 
 }  // namespace strobe::cuda::cublas

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "cuda/baselines/found.h"
 #include "cuda/baselines/standard/cublas_abi.h"
 #include "cuda/driver/checked.h"
 
@@ -46,11 +47,7 @@ class Library {
   // clang-format on
 };
 
-/// The library, or a sentence that says why there is none to use.
-struct Found {
-  std::unique_ptr<const Library> library{};
-  std::string missing{};
-};
+using Found = cuda::Found<Library>;
 
 /// Loads libcublas.so.13 or .12, or what STROBE_CUBLAS names.
 Found load();
