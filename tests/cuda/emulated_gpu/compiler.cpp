@@ -1,9 +1,7 @@
 // A stand-in for NVRTC that makes a shared library of a kernel, for driver.cpp, with the compiler
 // that built the tests: the kernel's own source and headers, but for those of runtime/.
 
-#include <dirent.h>
-#include <sys/wait.h>
-
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
