@@ -122,7 +122,7 @@ TEST_F(Baseline, SaysWhatIsWrongWithAFile) {
 
 TEST_F(Baseline, KeepsNothingThatCouldNotBeMeasured) {
   const Outcome outcome = baseline("save mine --problem 's8 int8'");
-  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "nothing is saved")) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(file("mine")));
 }

@@ -84,35 +84,45 @@ TEST(ThreadOptions, AreUsedAsManyAsAsked) {
 
 TEST(Info, RefusesAnIsaThatIsNotThere) {
   const Outcome outcome = strobe("info >/dev/null; STROBE_CPU_ISA=mmx " STROBE_PROGRAM " info");
-  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.status, 2) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "strobe: STROBE_CPU_ISA")) << outcome.err;
 }
 
 TEST(List, ShowsFeaturesOfEveryImplementation) {
   const Outcome outcome = strobe("list");
-  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
   for (const char* part :
        {"flash", "standard", "oracle", "gemm", "backward", "varlen", "dropout", "yes"}) {
     EXPECT_TRUE(contains(outcome.out, part)) << part;
   }
 }
 
+TEST(List, LoadsNoLibraryForAGpuThatIsNotThere) {
+  const Outcome outcome =
+      shell("STROBE_CUDA_DRIVER=/nowhere/libcuda.so LD_DEBUG=files strobe list");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out + outcome.err, "libstrobe.so")) << "nothing to look at";
+  for (const char* library : {"libcudnn", "libcublas", "libnvrtc"}) {
+    EXPECT_FALSE(contains(outcome.err, library)) << library;
+  }
+}
+
 TEST(List, SaysWhyOneCannotRunAtAll) {
   const Outcome outcome =
       strobe("list >/dev/null; STROBE_GEMM_LIBRARY=none " STROBE_PROGRAM " list");
-  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_TRUE(contains(outcome.out, "gemm cannot run here; it lacks ")) << outcome.out;
 }
 
 TEST(List, SaysWhoSupportsAProblem) {
   const Outcome outcome = strobe("list --problem 's128 d64 bf16 causal'");
-  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_TRUE(contains(outcome.out, "b1 sq128 h1 d64 bf16 causal")) << outcome.out;
 }
 
 TEST(List, ExitsWithThreeIfNobodyDoes) {
   const Outcome outcome = strobe("list --problem 's128 d64 int8'");
-  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
   EXPECT_TRUE(contains(outcome.out, "int8")) << outcome.out;
   EXPECT_TRUE(contains(outcome.err, "strobe: ")) << outcome.err;
 }
@@ -159,7 +169,7 @@ TEST(Verify, TheSharesOfAGridAreAllOfIt) {
 
 TEST(Verify, WritesRecords) {
   const Outcome outcome = strobe("verify --problem 's40 d16 fp16' --impl flash,oracle --json -");
-  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
   const auto records = lines(outcome.out);
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0]["implementation"], "flash");

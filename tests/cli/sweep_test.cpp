@@ -184,7 +184,7 @@ TEST(Sweep, AFileInUseIsRefused) {
   ASSERT_EQ(flock(file, LOCK_EX), 0);
   for (const char* force : {"", "--force "}) {
     const Outcome outcome = strobe(kSmall + force + "-o " + path);
-    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.status, 2) << outcome.err;
     EXPECT_TRUE(contains(outcome.err, "another sweep")) << outcome.err;
   }
   close(file);
@@ -251,7 +251,7 @@ TEST(Sweep, WithoutGnuplotTheRecordsAreKept) {
   const std::string path = fresh_path("records");
   const Outcome outcome = strobe("--version >/dev/null; PATH=/nonexistent " STROBE_PROGRAM " " +
                                  kSmall + "-o " + path + " --plots " + fresh_path("plots"));
-  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "gnuplot-nox")) << outcome.err;
   EXPECT_EQ(points_of(path).size(), 16u);
 }

@@ -22,8 +22,14 @@ class Cudnn final : public Implementation {
 
   Support supports(const Problem& problem) const override {
     Support support{.missing = missing_for_kernels()};
-    if (!found().library) support.missing.push_back(found().missing);
-    const std::size_t version = found().library ? library().version() : kWrongGradients + 1;
+    std::size_t version = kWrongGradients + 1;
+    if (support) {  // without a GPU the library is not even loaded
+      if (found().library) {
+        version = library().version();
+      } else {
+        support.missing.push_back(found().missing);
+      }
+    }
     for (auto& one : missing(problem, version)) support.missing.push_back(std::move(one));
     return support;
   }

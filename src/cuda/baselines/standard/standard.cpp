@@ -23,7 +23,8 @@ class Standard final : public Implementation {
     const auto refuse = [&support](bool is_so, const std::string& what) {
       if (is_so) support.missing.push_back(what);
     };
-    if (!cublas::found().library) support.missing.push_back(cublas::found().missing);
+    // Without a GPU the library is not even loaded.
+    if (support && !cublas::found().library) support.missing.push_back(cublas::found().missing);
     refuse(problem.dtype != DType::bf16 && problem.dtype != DType::fp16 &&
                problem.dtype != DType::fp32,
            concat("dtype ", name_of(problem.dtype)));
