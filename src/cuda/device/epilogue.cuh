@@ -2,6 +2,7 @@
 // From sums of weighted values to the output.
 
 #include "device/accumulator.cuh"
+#include "device/chunk.cuh"
 #include "device/element.cuh"
 #include "device/ptx/math.cuh"
 
@@ -34,7 +35,7 @@ struct OutputRows {
   int rows;     ///< that exist
   int columns;  ///< likewise
   bool aligned;
-  int skipped = 0;  ///< columns of the sums that come before the first, a multiple of 16
+  int skipped = 0;  ///< columns of the sums that come before the first, a multiple of 8
 };
 
 /// A warp's rows by way of shared memory, where a row of sums that is spread over four lanes
@@ -56,24 +57,24 @@ STROBE_DEVICE void store_rows(Output& output, Word staging, int pitch,
   }
   __syncwarp();
   const Word first = staging + to.skipped * static_cast<int>(sizeof(Storage));
-  for (int i = lane_index(); i < Output::kRows * 8 * kChunks; i += 32) {
+  const int rows = smaller(to.rows, Output::kRows * 8);
+  if (!to.aligned) {  // neighbours by neighbouring lanes
+    for (int row = 0; row < rows; ++row) {
+      for (int column = lane_index(); column < to.columns; column += 32) {
+        to.data[row * to.stride + column] = ptx::load_element<Storage>(
+            first + row * pitch + column * static_cast<int>(sizeof(Storage)));
+      }
+    }
+    return;
+  }
+  for (int i = lane_index(); i < rows * kChunks; i += 32) {
     const int row = i / kChunks;
     const int chunk = i % kChunks;
     const int columns = to.columns - chunk * kChunkElements;
-    if (row >= to.rows || columns <= 0) continue;
-    union {
-      uint4 whole;
-      Storage element[kChunkElements];
-    } piece = {ptx::load_chunk(first + row * pitch + chunk * 16)};
-    Storage* target = to.data + row * to.stride + chunk * kChunkElements;
-    if (to.aligned && columns >= kChunkElements) {
-      *reinterpret_cast<uint4*>(target) = piece.whole;
-    } else {
-#pragma unroll
-      for (int e = 0; e < kChunkElements; ++e) {
-        if (e < columns) target[e] = piece.element[e];
-      }
-    }
+    if (columns <= 0) continue;
+    store_chunk_anywhere(to.data + row * to.stride + chunk * kChunkElements,
+                         ptx::load_chunk(first + row * pitch + chunk * 16),
+                         columns * static_cast<int>(sizeof(Storage)));
   }
 }
 

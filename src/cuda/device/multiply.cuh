@@ -15,11 +15,15 @@ template <class Format>
 struct MultiplyHalf {
   using Element = Format;
   static constexpr int kStep = 16;
+  static constexpr bool kLoadsOneByOne = false;
 
   struct Left {
     Word words[4];
   };
   struct Right {
+    Word words[2];
+  };
+  struct HalfLeft {  ///< of a step that is half there, whose other half would be zeros
     Word words[2];
   };
 
@@ -64,17 +68,29 @@ struct MultiplyHalf {
     to[0] = right(raw[0], raw[1]);
     to[1] = right(raw[2], raw[3]);
   }
+  /// Columns 0 to 7 alone.
+  STROBE_DEVICE static Right load_rows_once(Word address, int) {
+    Word raw[2];
+    ptx::load_two_matrices_transposed(raw, address);
+    return right(raw[0], raw[1]);
+  }
 };
 
 struct MultiplyBf16 : MultiplyHalf<Bf16> {
   STROBE_DEVICE static void add(float (&sum)[4], const Left& left, const Right& right) {
     ptx::mma_bf16(sum, left.words, right.words);
   }
+  STROBE_DEVICE static void add_half(float (&sum)[4], const HalfLeft& left, Word right) {
+    ptx::half_mma_bf16(sum, left.words, right);
+  }
 };
 
 struct MultiplyFp16 : MultiplyHalf<Fp16> {
   STROBE_DEVICE static void add(float (&sum)[4], const Left& left, const Right& right) {
     ptx::mma_fp16(sum, left.words, right.words);
+  }
+  STROBE_DEVICE static void add_half(float (&sum)[4], const HalfLeft& left, Word right) {
+    ptx::half_mma_fp16(sum, left.words, right);
   }
 };
 
@@ -86,6 +102,8 @@ template <class Term>
 struct MultiplySingle {
   using Element = Fp32;
   static constexpr int kStep = 8;
+  /// Whether right operands must not be loaded ahead: one that is split takes many registers.
+  static constexpr bool kLoadsOneByOne = sizeof(Term) > sizeof(Word);
 
   struct Left {
     Term terms[4];
@@ -127,11 +145,11 @@ struct MultiplySingle {
   }
 
   STROBE_DEVICE static void load_rows(Right (&to)[2], Word address, int pitch) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const Word column = address + i * 32;
-      to[i] = right(ptx::load_word(column), ptx::load_word(column + pitch));
-    }
+    to[0] = load_rows_once(address, pitch);
+    to[1] = load_rows_once(address + 32, pitch);
+  }
+  STROBE_DEVICE static Right load_rows_once(Word address, int pitch) {
+    return right(ptx::load_word(address), ptx::load_word(address + pitch));
   }
 };
 

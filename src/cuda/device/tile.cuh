@@ -1,22 +1,21 @@
 #pragma once
 
 #include "device/basics.cuh"
+#include "device/chunk.cuh"
 #include "device/ptx/async_copy.cuh"
 #include "device/ptx/shared_memory.cuh"
+#include "device/tile_pitch.cuh"
 
 namespace strobe::cuda {
 
-/// Rows of an operand in shared memory, as [rows][columns] with the columns filled up with zeros
-/// to a multiple of 16. Every row is followed by 16 unused bytes: it is an odd number of 16-byte
-/// chunks long, so that any eight rows in a row have a given chunk in eight different places of
-/// the 128 bytes that shared memory serves at a time, and the address of every fragment is a
-/// lane's own plus a constant.
+/// Rows of an operand in shared memory, as [rows][columns] with the columns filled up with zeros.
+/// The address of every fragment is a lane's own plus a constant.
 template <class Storage, int rows, int dim>
 struct Tile {
   static constexpr int kRows = rows;
-  static constexpr int kColumns = round_up(dim, 16);
+  static constexpr int kColumns = tile_columns(dim, sizeof(Storage));
   static constexpr int kRowBytes = kColumns * static_cast<int>(sizeof(Storage));
-  static constexpr int kPitch = kRowBytes + 16;
+  static constexpr int kPitch = tile_pitch(dim, sizeof(Storage));
   static constexpr int kBytes = kRows * kPitch;
 
   static constexpr int kChunkElements = 16 / static_cast<int>(sizeof(Storage));
@@ -33,8 +32,8 @@ struct Tile {
   }
 
   /// Starts to copy the first `valid_rows` rows of `valid_columns` columns; the rest is zeros. If
-  /// `aligned`, rows begin at multiples of 16 bytes, and whole chunks of them are read; else
-  /// elements are, and are there at once. `from` as above.
+  /// `aligned`, rows begin at multiples of 16 bytes and are whole chunks; else nothing is started,
+  /// and all is there at once. `from` as above.
   template <int threads, bool aligned>
   STROBE_DEVICE static void load_async(Word tile, const Storage* from, Wide stride, int valid_rows,
                                        int valid_columns) {
@@ -52,25 +51,12 @@ struct Tile {
         if constexpr (aligned) {
           ptx::copy_chunk_async(to + r * kPitch + c * 16, from + c * kChunkElements, columns > 0);
         } else {
-          copy_elements(to + r * kPitch + c * 16, from + c * kChunkElements, columns);
+          ptx::store_chunk(to + r * kPitch + c * 16,
+                           load_chunk_anywhere(from + c * kChunkElements,
+                                               columns * static_cast<int>(sizeof(Storage))));
         }
       }
       from += kRowsAtOnce * stride;
-    }
-  }
-
- private:
-  /// A chunk of which `count` elements exist.
-  STROBE_DEVICE static void copy_elements(Word to, const Storage* from, int count) {
-    constexpr int kElementsPerWord = 4 / static_cast<int>(sizeof(Storage));
-#pragma unroll
-    for (int i = 0; i < kChunkElements; i += kElementsPerWord) {
-      Word word = 0;
-#pragma unroll
-      for (int e = 0; e < kElementsPerWord; ++e) {
-        if (i + e < count) word |= ptx::bits_of(from[i + e]) << e * 16;
-      }
-      ptx::store_word(to + i * static_cast<int>(sizeof(Storage)), word);
     }
   }
 };

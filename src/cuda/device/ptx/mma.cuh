@@ -30,4 +30,20 @@ STROBE_DEVICE void mma_tf32(float (&sum)[4], const Word (&left)[4], const Word (
 
 #undef STROBE_MMA
 
+// Half as many columns of left: its first two words, and the first of right.
+#define STROBE_HALF_MMA(instruction)                              \
+  asm(instruction " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};" \
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])    \
+      : "r"(left[0]), "r"(left[1]), "r"(right))
+
+STROBE_DEVICE void half_mma_bf16(float (&sum)[4], const Word (&left)[2], Word right) {
+  STROBE_HALF_MMA("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32");
+}
+
+STROBE_DEVICE void half_mma_fp16(float (&sum)[4], const Word (&left)[2], Word right) {
+  STROBE_HALF_MMA("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32");
+}
+
+#undef STROBE_HALF_MMA
+
 }  // namespace strobe::cuda::ptx

@@ -24,11 +24,29 @@ STROBE_DEVICE void load_matrices_transposed(Word (&to)[4], Word address) {
                : "r"(address));
 }
 
-STROBE_DEVICE Word bits_of(unsigned short x) {
-  return x;
+/// Two matrices, by the addresses of the first 16 lanes.
+STROBE_DEVICE void load_two_matrices(Word (&to)[2], Word address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];"
+               : "=r"(to[0]), "=r"(to[1])
+               : "r"(address));
 }
-STROBE_DEVICE Word bits_of(float x) {
-  return __float_as_uint(x);
+
+STROBE_DEVICE void load_two_matrices_transposed(Word (&to)[2], Word address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
+               : "=r"(to[0]), "=r"(to[1])
+               : "r"(address));
+}
+
+/// Of 2 or 4 bytes.
+template <class T>
+STROBE_DEVICE T load_element(Word address) {
+  T value;
+  if constexpr (sizeof(T) == 2) {
+    asm volatile("ld.shared.b16 %0, [%1];" : "=h"(value) : "r"(address));
+  } else {
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address));
+  }
+  return value;
 }
 
 STROBE_DEVICE Word load_word(Word address) {
@@ -53,6 +71,12 @@ STROBE_DEVICE uint4 load_chunk(Word address) {
 
 STROBE_DEVICE void store_word(Word address, Word value) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
+STROBE_DEVICE void store_chunk(Word address, uint4 value) {
+  asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(value.x), "r"(value.y),
+               "r"(value.z), "r"(value.w)
+               : "memory");
 }
 
 STROBE_DEVICE void store_words(Word address, Word first, Word second) {

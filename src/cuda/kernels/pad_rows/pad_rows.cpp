@@ -15,11 +15,10 @@ namespace {
 constexpr int kThreads = 256;
 constexpr std::int64_t kChunkBytes = 16;
 
-jit::KernelDescription description(int unit_bytes) {
+jit::KernelDescription description() {
   return {.name = "pad_rows",
           .source = "kernels/pad_rows/pad_rows.cu",
           .entries = {"pad_rows", "cut_rows"},
-          .constants = {{"kUnitBytes", unit_bytes}},
           .threads = kThreads,
           .max_registers = 40};
 }
@@ -90,44 +89,28 @@ void launch(const driver::Function& function, const Params& params, unsigned max
 }  // namespace
 
 std::vector<jit::KernelDescription> configurations(const jit::Architecture& /*any*/) {
-  return {description(2), description(4), description(8), description(16)};
+  return {description()};
 }
 
 RowPadder::RowPadder(const driver::Device& device)
-    : max_blocks_(static_cast<unsigned>(device.multiprocessors()) * 32) {
-  for (std::size_t i = 0; i < kUnitBytes.size(); ++i) {
-    auto kernel = jit::load(device, description(kUnitBytes[i]));
-    functions_[i] = {kernel, kernel->function("pad_rows"), kernel->function("cut_rows")};
-  }
-}
+    : kernel_(jit::load(device, description())),
+      pad_(kernel_->function("pad_rows")),
+      cut_(kernel_->function("cut_rows")),
+      max_blocks_(static_cast<unsigned>(device.multiprocessors()) * 32) {}
 
 std::int64_t RowPadder::dense_bytes(const TensorView& tensor, std::int64_t padded_dim) {
   const Rows r = rows_of(tensor);
   return r.batch * r.rows * r.heads * padded_dim * static_cast<std::int64_t>(size_of(tensor.dtype));
 }
 
-const RowPadder::Functions& RowPadder::functions_for(const TensorView& tensor) const {
-  const Rows r = rows_of(tensor);
-  const auto everything =
-      reinterpret_cast<std::uintptr_t>(tensor.data) | static_cast<std::uintptr_t>(r.batch_stride) |
-      static_cast<std::uintptr_t>(r.row_stride) | static_cast<std::uintptr_t>(r.head_stride) |
-      static_cast<std::uintptr_t>(r.dim * size_of(tensor.dtype));
-  std::size_t best = 0;
-  while (best + 1 < kUnitBytes.size() &&
-         everything % static_cast<std::uintptr_t>(kUnitBytes[best + 1]) == 0) {
-    ++best;
-  }
-  return functions_[best];
-}
-
 void RowPadder::pad(const TensorView& from, void* dense, std::int64_t padded_dim,
                     abi::Stream stream) const {
-  launch(functions_for(from).pad, params_of(from, dense, padded_dim), max_blocks_, stream);
+  launch(pad_, params_of(from, dense, padded_dim), max_blocks_, stream);
 }
 
 void RowPadder::cut(const void* dense, std::int64_t padded_dim, const TensorView& to,
                     abi::Stream stream) const {
-  launch(functions_for(to).cut, params_of(to, dense, padded_dim), max_blocks_, stream);
+  launch(cut_, params_of(to, dense, padded_dim), max_blocks_, stream);
 }
 
 }  // namespace strobe::cuda::pad_rows

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -15,7 +14,6 @@
 // no multiple of 16 bytes.
 namespace strobe::cuda::pad_rows {
 
-/// One for each unit that the strided side can be accessed by.
 std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture);
 
 /// Copies between a tensor [batch, rows, heads, dim], or [rows, heads, dim], of any strides and a
@@ -37,18 +35,9 @@ class RowPadder {
            abi::Stream stream) const;
 
  private:
-  static constexpr std::array kUnitBytes = {2, 4, 8, 16};
-
-  struct Functions {
-    std::shared_ptr<const jit::LoadedKernel> kernel{};
-    driver::Function pad{};
-    driver::Function cut{};
-  };
-
-  /// For the largest unit that the tensor allows.
-  const Functions& functions_for(const TensorView& tensor) const;
-
-  std::array<Functions, kUnitBytes.size()> functions_{};
+  std::shared_ptr<const jit::LoadedKernel> kernel_;
+  driver::Function pad_;
+  driver::Function cut_;
   unsigned max_blocks_;
 };
 

@@ -30,10 +30,13 @@ using config::kThreads;
 constexpr int kElementBytes = static_cast<int>(sizeof(Storage));
 using Product = Products<Multiply, config::kStepsAtOnce>;
 
-using QueryTile = Tile<Storage, config::kBlockQueries, config::kDim>;
-using DoutTile = Tile<Storage, config::kBlockQueries, config::kValueDim>;
-using KeyTile = Tile<Storage, config::kBlockKeys, config::kDim>;
-using ValueTile = Tile<Storage, config::kBlockKeys, config::kValueDim>;
+// Whole steps of products: half ones take registers that the sums of gradients need.
+constexpr int kTileDim = round_up(config::kDim, 16);
+constexpr int kTileValueDim = round_up(config::kValueDim, 16);
+using QueryTile = Tile<Storage, config::kBlockQueries, kTileDim>;
+using DoutTile = Tile<Storage, config::kBlockQueries, kTileValueDim>;
+using KeyTile = Tile<Storage, config::kBlockKeys, kTileDim>;
+using ValueTile = Tile<Storage, config::kBlockKeys, kTileValueDim>;
 using ScoreTile = Tile<Storage, config::kBlockQueries, config::kBlockKeys>;
 
 using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
@@ -68,12 +71,12 @@ STROBE_DEVICE Storage* rows_of(void* data, const RowStrides& strides, int sequen
 }
 
 /// Starts to load a tile, from row `first_row` on.
-template <class T>
+template <class T, bool aligned = config::kAligned>
 STROBE_DEVICE void load_tile(Word tile, const void* data, const RowStrides& strides, int sequence,
                              Wide first_row, int head, int rows, int columns) {
   const Storage* from = rows_of(data, strides, sequence, first_row, head);
-  T::template load_async<kThreads, config::kAligned>(tile, T::thread_source(from, strides.row),
-                                                     strides.row, rows, columns);
+  T::template load_async<kThreads, aligned>(tile, T::thread_source(from, strides.row), strides.row,
+                                            rows, columns);
 }
 
 /// The workspace's row of a sequence's first query.
@@ -245,11 +248,13 @@ STROBE_DEVICE void compute_scores(Scores& scores, Scores& gradients, const Score
                             first_key + static_cast<Word>(key)};
   const LaneStatistics statistics(params, sequence, head, block.first_query);
   scores.clear();
-  Product::add_rows_times_rows<QueryTile::kColumns, QueryTile::kPitch, KeyTile::kPitch>(
-      scores, tiles.queries + query * QueryTile::kPitch, tiles.keys + key * KeyTile::kPitch);
+  Product::add_times_rows<QueryTile::kColumns, KeyTile::kPitch>(
+      scores, LeftRows<Multiply, QueryTile::kPitch>(tiles.queries + query * QueryTile::kPitch),
+      tiles.keys + key * KeyTile::kPitch);
   gradients.clear();
-  Product::add_rows_times_rows<DoutTile::kColumns, DoutTile::kPitch, ValueTile::kPitch>(
-      gradients, tiles.douts + query * DoutTile::kPitch, tiles.values + key * ValueTile::kPitch);
+  Product::add_times_rows<DoutTile::kColumns, ValueTile::kPitch>(
+      gradients, LeftRows<Multiply, DoutTile::kPitch>(tiles.douts + query * DoutTile::kPitch),
+      tiles.values + key * ValueTile::kPitch);
   if (full) {
     block.differentiate<of, false>(scores, gradients, statistics);
   } else {
@@ -272,9 +277,8 @@ STROBE_DEVICE void store_scores(Scores& scores, Word tile) {
   }
 }
 
-/// Columns come in tiles of 8. Products read two of them at a time, and the second may be beyond
-/// the end: the 16 bytes that follow a row are enough for that only with 16-bit elements.
-constexpr int kColumnGrain = kElementBytes == 2 ? 8 : 16;
+/// Columns come in tiles of 8.
+constexpr int kColumnGrain = 8;
 
 /// How warps divide the columns of a tile. Where these do not divide evenly the last warps step
 /// back and compute columns of the one before as well; only those from `owned` on are theirs.

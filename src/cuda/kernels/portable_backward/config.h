@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/tile_pitch.cuh"
 #include "kernels/configuration.h"
 
 namespace strobe::cuda {
@@ -35,7 +36,7 @@ struct PortableBackwardFeatures {
   bool alibi = false;
   bool bias = false;
   bool dropout = false;
-  bool aligned = true;         ///< rows of q, k, v and dout begin at multiples of 16 bytes
+  bool aligned = true;         ///< rows that pass by begin at multiples of 16 bytes
   bool deterministic = false;  ///< dq is bit-equal in every run, for two more products
 };
 
@@ -64,7 +65,7 @@ struct PortableBackwardConfig {
 constexpr int shared_bytes(const PortableBackwardConfig& config) {
   const auto& [kernel, features, shape] = config;
   const int element = is_half(features.arithmetic) ? 2 : 4;
-  const auto pitch = [&](int dim) { return (dim + 15) / 16 * 16 * element + 16; };
+  const auto pitch = [&](int dim) { return tile_pitch((dim + 15) / 16 * 16, element); };
   const int both = pitch(features.dim) + pitch(features.value_dim);
   const int queries = shape.block_queries * both;
   const int keys = shape.block_keys * both;
@@ -128,11 +129,10 @@ inline constexpr std::array kSingleNarrow = {
     Candidate{512, cut(16, 16, 1, 1, 1, 1)},
 };
 
-/// Columns of dq that a warp adds up for all its queries; tiles of 8, but see kColumnGrain.
+/// Columns of dq that a warp adds up for all its queries, in tiles of 8.
 constexpr int query_part_columns(const PortableBackwardConfig& config) {
   const int parts = config.shape.warps / config.shape.query_warps;
-  const int grain = is_half(config.features.arithmetic) ? 8 : 16;
-  return (config.features.dim + parts * grain - 1) / (parts * grain) * grain;
+  return (config.features.dim + parts * 8 - 1) / (parts * 8) * 8;
 }
 
 /// Floats of a row of the sums of dq; see query_sums.cuh.

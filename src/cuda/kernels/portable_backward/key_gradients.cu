@@ -68,10 +68,11 @@ struct KeyBlock {
   STROBE_DEVICE void load(const Memory& memory, const Params& params) const {
     const Wide row = sequence.first_k + first;
     const int rows = static_cast<int>(sequence.length_k - first);
-    load_tile<KeyTile>(memory.keys, params.k, params.k_strides, sequence.index, row, head, rows,
-                       config::kDim);
-    load_tile<ValueTile>(memory.values, params.v, params.v_strides, sequence.index, row, head, rows,
-                         config::kValueDim);
+    load_tile<KeyTile, config::kAligned && is_whole_chunks(config::kDim, kElementBytes)>(
+        memory.keys, params.k, params.k_strides, sequence.index, row, head, rows, config::kDim);
+    load_tile<ValueTile, config::kAligned && is_whole_chunks(config::kValueDim, kElementBytes)>(
+        memory.values, params.v, params.v_strides, sequence.index, row, head, rows,
+        config::kValueDim);
   }
 };
 

@@ -63,8 +63,7 @@ struct PortableBackwardParams {
   int seqlen_k;           ///< likewise
   int blocks;             ///< of what a thread block of this kernel owns, in the longest sequence
   int heads_per_section;  ///< see Schedule
-  int out_aligned;        ///< whether all rows of `out` begin at multiples of 16 bytes
-  int dq_aligned;
+  int dq_aligned;         ///< whether all rows begin at multiples of 16 bytes
   int dk_aligned;
   int dv_aligned;
   int bias_per_sequence;  ///< whether the bias has the axis, or one serves all

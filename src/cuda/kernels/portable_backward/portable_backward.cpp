@@ -48,7 +48,8 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
   keys({.arithmetic = Arithmetic::tf32});
   keys({.arithmetic = Arithmetic::fp32});
   keys({.arithmetic = Arithmetic::fp32, .dim = 512, .value_dim = 512});
-  keys({.dim = 136, .value_dim = 136});
+  keys({.dim = 129, .value_dim = 129});
+  keys({.dim = 136, .value_dim = 136, .window_right = true});
   keys({.dim = 512, .value_dim = 512});
   keys({.window_left = true, .window_right = true, .variable_length = true});
   keys({.softcap = true, .alibi = true, .bias = true, .dropout = true});
@@ -80,9 +81,11 @@ Backward::Backward(const driver::Device& device, const Problem& problem, const P
       features_(features_of(problem, options)),
       padded_(device, problem_),
       q_(padded_.plan(false, problem.dim, workspace_bytes_)),
-      k_(padded_.plan(true, problem.dim, workspace_bytes_)),
-      v_(padded_.plan(true, problem.value_dim(), workspace_bytes_)),
       dout_(padded_.plan(false, problem.value_dim(), workspace_bytes_)) {
+  if (keys_pass_by()) {
+    k_ = padded_.plan(true, problem.dim, workspace_bytes_);
+    v_ = padded_.plan(true, problem.value_dim(), workspace_bytes_);
+  }
   constexpr std::size_t kAlignment = 256;
   const std::int64_t rows = problem.heads * problem.total_q();
   const auto take = [&](std::int64_t bytes) {
@@ -98,6 +101,11 @@ Backward::Backward(const driver::Device& device, const Problem& problem, const P
   if (!features_.deterministic) {
     dq_sums_ = take(rows * query_sum_floats(aligned_.keys.config) * kFloat);
   }
+}
+
+bool Backward::keys_pass_by() const {
+  return features_.deterministic || features_.bias ||
+         needs_exact_statistics(features_, problem_.keys());
 }
 
 Backward::Kernel Backward::load(BackwardKernel kernel, const char* source,
@@ -200,7 +208,6 @@ PortableBackwardParams Backward::params(const Tensors& tensors, void* workspace)
   set_problem(p, problem_);
   p.heads_per_key_head = static_cast<int>(problem_.group());
   p.heads_per_section = 1;
-  p.out_aligned = rows_aligned(tensors.out) ? 1 : 0;
   p.dq_aligned = rows_aligned(tensors.dq) ? 1 : 0;
   p.dk_aligned = rows_aligned(tensors.dk) ? 1 : 0;
   p.dv_aligned = rows_aligned(tensors.dv) ? 1 : 0;
@@ -265,8 +272,12 @@ void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) 
   operands.k = padded_.pad(tensors.k, k_, workspace, stream);
   operands.v = padded_.pad(tensors.v, v_, workspace, stream);
   operands.dout = padded_.pad(tensors.dout, dout_, workspace, stream);
-  const Variant& kernels = variant_for(rows_aligned(operands.q) && rows_aligned(operands.k) &&
-                                       rows_aligned(operands.v) && rows_aligned(operands.dout));
+  const auto anywhere = [this](int dim) {
+    return !keys_pass_by() && !is_whole_chunks(dim, static_cast<int>(size_of(problem_.dtype)));
+  };
+  const Variant& kernels = variant_for(rows_aligned(operands.q) && rows_aligned(operands.dout) &&
+                                       (anywhere(features_.dim) || rows_aligned(operands.k)) &&
+                                       (anywhere(features_.value_dim) || rows_aligned(operands.v)));
   const PortableBackwardParams p = params(operands, workspace);
   launch_by_rows(kernels.rows, "portable_row_statistics", p, stream);
   if (kernels.statistics.kernel)

@@ -50,6 +50,8 @@ class Backward {
     Kernel bias{};        ///< with a bias
   };
 
+  /// Whether there are kernels whose thread blocks go through keys and values.
+  bool keys_pass_by() const;
   Kernel load(BackwardKernel kernel, const char* source, std::vector<std::string> entries,
               bool aligned) const;
   Variant load_all(bool aligned) const;

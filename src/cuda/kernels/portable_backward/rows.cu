@@ -1,6 +1,7 @@
 // The parts of the backward pass that go over rows alone: statistics before the main kernel, the
 // gradients of sinks, and after it dq from its sums.
 
+#include "device/chunk.cuh"
 #include "kernels/portable_backward/hidden_gradients.cuh"
 #include "kernels/portable_backward/query_sums.cuh"
 
@@ -20,35 +21,20 @@ struct Chunk {
   Storage element[kChunkElements];
 };
 
-STROBE_DEVICE Chunk read_chunk(const Storage* from, int elements, bool aligned) {
-  union {
+STROBE_DEVICE Chunk read_chunk(const Storage* from, int elements) {
+  const union {
     uint4 whole;
     Chunk chunk;
-  } piece = {};
-  if (aligned && elements >= kChunkElements) {
-    piece.whole = *reinterpret_cast<const uint4*>(from);
-  } else {
-#pragma unroll
-    for (int e = 0; e < kChunkElements; ++e) {
-      if (e < elements) piece.chunk.element[e] = from[e];
-    }
-  }
+  } piece = {load_chunk_anywhere(from, elements * kElementBytes)};
   return piece.chunk;
 }
 
-STROBE_DEVICE void write_chunk(Storage* to, const Chunk& chunk, int elements, bool aligned) {
-  if (aligned && elements >= kChunkElements) {
-    union {
-      Chunk chunk;
-      uint4 whole;
-    } piece = {chunk};
-    *reinterpret_cast<uint4*>(to) = piece.whole;
-  } else {
-#pragma unroll
-    for (int e = 0; e < kChunkElements; ++e) {
-      if (e < elements) to[e] = chunk.element[e];
-    }
-  }
+STROBE_DEVICE void write_chunk(Storage* to, const Chunk& chunk, int elements) {
+  const union {
+    Chunk chunk;
+    uint4 whole;
+  } piece = {chunk};
+  store_chunk_anywhere(to, piece.whole, elements * kElementBytes);
 }
 
 /// Rows of the workspace that sequences have.
@@ -85,8 +71,8 @@ STROBE_DEVICE float delta_of(const Params& params, const Place& place, int head,
   for (int column = 0; column < config::kValueDim; column += kRowLanes * kChunkElements) {
     const int first = column + lane * kChunkElements;
     const int elements = config::kValueDim - first;
-    const Chunk a = read_chunk(out + first, elements, params.out_aligned != 0);
-    const Chunk b = read_chunk(dout + first, elements, config::kAligned);
+    const Chunk a = read_chunk(out + first, elements);
+    const Chunk b = read_chunk(dout + first, elements);
 #pragma unroll
     for (int e = 0; e < kChunkElements; ++e) {
       sum += Element::widen(a.element[e]) * Element::widen(b.element[e]);
@@ -120,7 +106,7 @@ STROBE_DEVICE bool finish_chunk(const Params& params, int head, Wide row, int co
   }
   const Place place(params, row);
   write_chunk(rows_of(params.dq, params.dq_strides, place.sequence, place.row, head) + column,
-              chunk, config::kDim - column, params.dq_aligned != 0);
+              chunk, config::kDim - column);
   return probe == 0;
 }
 

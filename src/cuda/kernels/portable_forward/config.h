@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 
+#include "device/tile_pitch.cuh"
 #include "kernels/configuration.h"
 
 namespace strobe::cuda {
@@ -23,7 +24,7 @@ struct PortableForwardFeatures {
   bool bias = false;
   bool sinks = false;
   bool dropout = false;
-  bool aligned = true;  ///< rows of q, k and v begin at multiples of 16 bytes
+  bool aligned = true;  ///< rows of k, v, and q if whole chunks, begin at multiples of 16 bytes
 };
 
 /// How it is cut.
@@ -50,10 +51,9 @@ struct PortableForwardConfig {
 /// What kernel.cu lays out: the queries, or the output that takes their place, and the ring.
 constexpr int shared_bytes(const PortableForwardConfig& config) {
   const auto& [features, shape] = config;
-  const auto columns = [](int dim) { return (dim + 15) / 16 * 16; };
   const int element = is_half(features.arithmetic) ? 2 : 4;
   const int part = (features.value_dim + shape.value_parts - 1) / shape.value_parts;
-  const int pitch = std::max(columns(features.dim), columns(part)) * element + 16;
+  const int pitch = tile_pitch(std::max(features.dim, part), element);
   return (shape.block_queries + shape.tile_slots * shape.block_keys) * pitch;
 }
 
@@ -96,7 +96,8 @@ inline constexpr std::array kHalfWide = {
                .block_keys = 64,
                .warps = 4,
                .tile_slots = 3,
-               .blocks_per_multiprocessor = 2}},
+               .blocks_per_multiprocessor = 2,
+               .steps_unrolled = 8}},
     Candidate{160,
               {.block_queries = 128, .block_keys = 32, .warps = 4, .blocks_per_multiprocessor = 2}},
     Candidate{256, {.block_queries = 128, .block_keys = 64, .warps = 8}},
@@ -193,6 +194,11 @@ inline PortableForwardShape first_that_fits(const PortableForwardFeatures& featu
       shape.queries_in_registers = false;
       shape.steps_unrolled = std::min(shape.steps_unrolled, 4);
     }
+    // So do the bounds of masks and lengths, if fewer.
+    if (features.window_right && (dim > 128 || features.variable_length))
+      shape.steps_unrolled = std::min(shape.steps_unrolled, 4);
+    if (features.variable_length && !features.window_right && dim > 112)
+      shape.block_keys = std::min(shape.block_keys, 32);
     shape.value_parts = (features.value_dim + max_part - 1) / max_part;
     const int room =
         std::min(memory.per_block,

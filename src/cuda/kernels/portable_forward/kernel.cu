@@ -10,6 +10,7 @@
 #include "device/logits.cuh"
 #include "device/mask.cuh"
 #include "device/multiply.cuh"
+#include "device/products.cuh"
 #include "device/ptx/again.cuh"
 #include "device/schedule.cuh"
 #include "device/sequence.cuh"
@@ -166,97 +167,44 @@ class Loader {
 };
 
 /// A warp's queries as the left operand, in registers where they fit, else read at every step.
-class Queries {
+class Queries : public LeftRows<Multiply, QueryTile::kPitch> {
  public:
-  static constexpr int kSteps = QueryTile::kColumns / kStep;
-
   STROBE_DEVICE explicit Queries(Word tile)
-      : address_(tile + (warp_index() * kWarpRows + lane_index() % 16) * QueryTile::kPitch +
-                 lane_index() / 16 * 16) {}
+      : LeftRows(tile + warp_index() * kWarpRows * QueryTile::kPitch) {}
 
   STROBE_DEVICE void keep() {
     if constexpr (config::kQueriesInRegisters) {
 #pragma unroll
-      for (int step = 0; step < kSteps; ++step) read(step, kept_[step]);
+      for (int r = 0; r < kRowTiles; ++r) {
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) kept_[step][r] = LeftRows::get(step, r);
+      }
     }
   }
 
-  STROBE_DEVICE void get(int step, Multiply::Left (&to)[kRowTiles]) const {
-    if constexpr (config::kQueriesInRegisters) {
-#pragma unroll
-      for (int r = 0; r < kRowTiles; ++r) to[r] = kept_[step][r];
-    } else {
-      read(step, to);
-    }
+  STROBE_DEVICE Multiply::Left get(int step, int row_tile) const {
+    if constexpr (config::kQueriesInRegisters) return kept_[step][row_tile];
+    return LeftRows::get(step, row_tile);
   }
 
  private:
-  STROBE_DEVICE void read(int step, Multiply::Left (&to)[kRowTiles]) const {
-#pragma unroll
-    for (int r = 0; r < kRowTiles; ++r) {
-      Word raw[4];
-      ptx::load_matrices(raw, address_ + r * 16 * QueryTile::kPitch + step * 32);
-      to[r] = Multiply::left(raw);
-    }
-  }
+  static constexpr int kSteps = QueryTile::kColumns / kStep;
 
-  Word address_;
-  Multiply::Left kept_[config::kQueriesInRegisters ? kSteps : 1][kRowTiles];
+  Multiply::Left kept_[config::kQueriesInRegisters ? larger(kSteps, 1) : 1][kRowTiles];
 };
 
-/// sums[rows][two column tiles] += left · right; the last tile may be alone.
-template <class Sums>
-STROBE_DEVICE void add_products(Sums& sums, int columns, const Multiply::Left (&left)[kRowTiles],
-                                const Multiply::Right (&right)[2]) {
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    if (2 * columns + i >= Sums::kColumnTiles) break;
-#pragma unroll
-    for (int r = 0; r < kRowTiles; ++r) {
-      Multiply::add(sums.tile[r][2 * columns + i], left[r], right[i]);
-    }
-  }
-}
-
 STROBE_DEVICE void multiply_queries_and_keys(Scores& scores, const Queries& queries, Word keys) {
-  const int lane = lane_index();
-  const Word address = keys + (lane % 8 + lane / 16 * 8) * KeyTile::kPitch + lane / 8 % 2 * 16;
   scores.clear();
-#pragma unroll(config::kStepsUnrolled)
-  for (int step = 0; step < Queries::kSteps; ++step) {
-    Multiply::Left left[kRowTiles];
-    queries.get(step, left);
-#pragma unroll
-    for (int c = 0; c < config::kBlockKeys / 16; ++c) {
-      Word raw[4];
-      ptx::load_matrices(raw, address + c * 16 * KeyTile::kPitch + step * 32);
-      const Multiply::Right right[2] = {Multiply::right(raw[0], raw[1]),
-                                        Multiply::right(raw[2], raw[3])};
-      add_products(scores, c, left, right);
-    }
-  }
+  Products<Multiply, config::kStepsUnrolled>::add_times_rows<QueryTile::kColumns, KeyTile::kPitch>(
+      scores, queries, keys);
 }
 
 STROBE_DEVICE void add_weighted_values(Output& output, const Scores& weights, Word values) {
-  const Word address = values + Multiply::lane_offset_of_rows(lane_index(), ValueTile::kPitch);
-#pragma unroll
-  for (int step = 0; step < config::kBlockKeys / kStep; ++step) {
-    Multiply::Left left[kRowTiles];
-#pragma unroll
-    for (int r = 0; r < kRowTiles; ++r) {
-      left[r] = Multiply::left_from_sums(&weights.tile[r][step * kStep / 8]);
-    }
-#pragma unroll
-    for (int c = 0; c < ValueTile::kColumns / 16; ++c) {
-      Multiply::Right right[2];
-      Multiply::load_rows(
-          right,
-          address + step * kStep * ValueTile::kPitch + c * 16 * static_cast<int>(sizeof(Storage)),
-          ValueTile::kPitch);
-      add_products(output, c, left, right);
-      if constexpr (kExact) __syncwarp();  // lest all values be loaded and split ahead
-    }
-  }
+  constexpr int kAllSteps = config::kBlockKeys / kStep;
+  Products<Multiply, kAllSteps>::add_times_columns<config::kBlockKeys, ValueTile::kPitch>(
+      output, values, [&](int step, int row_tile) {
+        return Multiply::left_from_sums(&weights.tile[row_tile][step * kStep / 8]);
+      });
 }
 
 /// Sets to minus infinity what a warp's rows from `first_query` do not see.
@@ -400,7 +348,9 @@ STROBE_DEVICE bool compute(Output& output, Softmax& softmax, Word query_tile,
 
   Ring ring(query_tile + larger(QueryTile::kBytes, OutputTile::kBytes));
   const Wide stride = params.q_strides.row;
-  QueryTile::load_async<kThreads, config::kAligned>(
+  constexpr bool kQueriesAligned =
+      config::kAligned && is_whole_chunks(config::kDim, sizeof(Storage));
+  QueryTile::load_async<kThreads, kQueriesAligned>(
       query_tile, QueryTile::thread_source(head.q + first_query * stride, stride), stride, rows,
       config::kDim);
   const Loader loader(params, head, blocks.end);

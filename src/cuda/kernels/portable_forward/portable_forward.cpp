@@ -48,9 +48,13 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
   add({.arithmetic = Arithmetic::fp32, .window_right = true});
   add({.arithmetic = Arithmetic::fp32, .dim = 512, .value_dim = 512});
   add({.dim = 40, .value_dim = 40, .window_left = true, .window_right = true});
+  add({.dim = 8, .value_dim = 8});
+  add({.dim = 120, .value_dim = 120});
   add({.dim = 129, .value_dim = 129});
+  add({.dim = 136, .value_dim = 136, .window_right = true});
   add({.dim = 192, .value_dim = 128, .window_right = true});
   add({.dim = 512, .value_dim = 512});
+  add({.variable_length = true});
   add({.window_right = true, .variable_length = true});
   add({.softcap = true, .sinks = true});
   add({.positive_scale = false, .alibi = true});
@@ -80,7 +84,6 @@ Forward::Forward(const driver::Device& device, const Problem& problem, bool tf32
       problem_(problem),
       features_(features_of(problem, tf32)),
       padded_(device, problem_),
-      q_(padded_.plan(false, problem.dim, workspace_bytes_)),
       k_(padded_.plan(true, problem.dim, workspace_bytes_)),
       v_(padded_.plan(true, problem.value_dim(), workspace_bytes_)) {
   aligned_ = load(true);
@@ -115,7 +118,7 @@ TuningRecord Forward::tuning() const {
   if (shape.value_parts > 1) record.emplace_back("value parts", concat(shape.value_parts));
   if (problem_.dtype == DType::fp32)
     record.emplace_back("fp32", features_.arithmetic == Arithmetic::tf32 ? "tf32" : "exact");
-  if (workspace_bytes_ > 0) record.emplace_back("padded", concat(q_.dim > 0 ? q_.dim : v_.dim));
+  if (workspace_bytes_ > 0) record.emplace_back("padded", concat(k_.dim > 0 ? k_.dim : v_.dim));
   return record;
 }
 
@@ -158,11 +161,12 @@ PortableForwardParams Forward::params(const Tensors& tensors,
 
 void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
   Tensors operands = tensors;
-  operands.q = padded_.pad(tensors.q, q_, workspace, stream);
   operands.k = padded_.pad(tensors.k, k_, workspace, stream);
   operands.v = padded_.pad(tensors.v, v_, workspace, stream);
+  const bool q_aligned = rows_aligned(tensors.q) ||
+                         !is_whole_chunks(features_.dim, static_cast<int>(size_of(problem_.dtype)));
   const Variant& variant =
-      variant_for(rows_aligned(operands.q) && rows_aligned(operands.k) && rows_aligned(operands.v));
+      variant_for(q_aligned && rows_aligned(operands.k) && rows_aligned(operands.v));
   const std::int64_t blocks = blocks_of(problem_, variant.config.shape);
   if (blocks == 0) return;
   driver::launch(variant.function,

@@ -50,7 +50,7 @@ class Forward {
   PortableForwardFeatures features_;
   std::size_t workspace_bytes_ = 0;
   PaddedOperands padded_;
-  PaddedOperands::Copy q_{}, k_{}, v_{};
+  PaddedOperands::Copy k_{}, v_{};
   Variant aligned_{};
   mutable std::once_flag unaligned_once_{};
   mutable Variant unaligned_{};  ///< made when the first such operands come

@@ -32,20 +32,31 @@ void mma(float (&sum)[4], const Word (&left)[4], const Word (&right)[2], Widen w
   }
 }
 
+inline float bf16_of(Word word, int i) {
+  return __uint_as_float(i == 0 ? word << 16 : word & 0xFFFF0000U);
+}
+inline float fp16_of(Word word, int i) {
+  return widen_fp16(static_cast<unsigned short>(i == 0 ? word & 0xFFFF : word >> 16));
+}
+
 inline void mma_bf16(float (&sum)[4], const Word (&left)[4], const Word (&right)[2]) {
-  mma<2>(sum, left, right, [](Word word, int i) {
-    return __uint_as_float(i == 0 ? word << 16 : word & 0xFFFF0000U);
-  });
+  mma<2>(sum, left, right, bf16_of);
 }
 
 inline void mma_fp16(float (&sum)[4], const Word (&left)[4], const Word (&right)[2]) {
-  mma<2>(sum, left, right, [](Word word, int i) {
-    return widen_fp16(static_cast<unsigned short>(i == 0 ? word & 0xFFFF : word >> 16));
-  });
+  mma<2>(sum, left, right, fp16_of);
 }
 
 inline void mma_tf32(float (&sum)[4], const Word (&left)[4], const Word (&right)[2]) {
   mma<1>(sum, left, right, [](Word word, int) { return __uint_as_float(word & 0xFFFFE000U); });
+}
+
+inline void half_mma_bf16(float (&sum)[4], const Word (&left)[2], Word right) {
+  mma_bf16(sum, {left[0], left[1], 0, 0}, {right, 0});
+}
+
+inline void half_mma_fp16(float (&sum)[4], const Word (&left)[2], Word right) {
+  mma_fp16(sum, {left[0], left[1], 0, 0}, {right, 0});
 }
 
 }  // namespace strobe::cuda::ptx

@@ -20,19 +20,21 @@ void store_shared(Word address, const T& value) {
   std::memcpy(emulated::Block::current->shared(address, sizeof value), &value, sizeof value);
 }
 
-inline void load_matrices(Word (&to)[4], Word address) {
+template <unsigned count>
+void load_matrices(Word (&to)[count], Word address) {
   const auto all = emulated::Block::current->exchange(address);
   const unsigned lane = emulated::Block::thread->lane();
-  for (unsigned i = 0; i < 4; ++i) {
+  for (unsigned i = 0; i < count; ++i) {
     const Word row = emulated::shown<Word>(all, 8 * i + lane / 4);
     std::memcpy(&to[i], emulated::Block::current->shared(row, 16) + lane % 4 * 4, 4);
   }
 }
 
-inline void load_matrices_transposed(Word (&to)[4], Word address) {
+template <unsigned count>
+void load_matrices_transposed(Word (&to)[count], Word address) {
   const auto all = emulated::Block::current->exchange(address);
   const unsigned lane = emulated::Block::thread->lane();
-  for (unsigned i = 0; i < 4; ++i) {
+  for (unsigned i = 0; i < count; ++i) {
     std::uint16_t halves[2];
     for (unsigned h = 0; h < 2; ++h) {
       const Word row = emulated::shown<Word>(all, 8 * i + lane % 4 * 2 + h);
@@ -42,13 +44,17 @@ inline void load_matrices_transposed(Word (&to)[4], Word address) {
   }
 }
 
-inline Word bits_of(unsigned short x) {
-  return x;
+inline void load_two_matrices(Word (&to)[2], Word address) {
+  load_matrices(to, address);
 }
-inline Word bits_of(float x) {
-  return __float_as_uint(x);
+inline void load_two_matrices_transposed(Word (&to)[2], Word address) {
+  load_matrices_transposed(to, address);
 }
 
+template <class T>
+T load_element(Word address) {
+  return load_shared<T>(address);
+}
 inline Word load_word(Word address) {
   return load_shared<Word>(address);
 }
@@ -59,6 +65,9 @@ inline uint4 load_chunk(Word address) {
   return load_shared<uint4>(address);
 }
 inline void store_word(Word address, Word value) {
+  store_shared(address, value);
+}
+inline void store_chunk(Word address, uint4 value) {
   store_shared(address, value);
 }
 inline void store_words(Word address, Word first, Word second) {
