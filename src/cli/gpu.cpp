@@ -68,7 +68,7 @@ void show_gpus(std::FILE* out, const CudaStatus& status) {
   line(out, "  kernel cache", kernel_cache_folder());
 }
 
-json to_json(const CudaStatus& status) {
+json cuda_record(const CudaStatus& status) {
   json devices = json::array();
   for (const CudaDevice& device : status.devices) devices.push_back(to_json(device));
   const CudaOpponents opponents = cuda_opponents();

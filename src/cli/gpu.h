@@ -10,6 +10,6 @@ namespace strobe::cli {
 
 void show_gpus(std::FILE* out, const CudaStatus& status);
 
-nlohmann::json to_json(const CudaStatus& status);
+nlohmann::json cuda_record(const CudaStatus& status);
 
 }  // namespace strobe::cli

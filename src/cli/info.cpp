@@ -132,7 +132,7 @@ nlohmann::json record_of(const CudaStatus& cuda, int threads) {
   return {{"kind", "machine"},
           {"version", version()},
           {"machine", lab::machine_record(threads)},
-          {"cuda", to_json(cuda)},
+          {"cuda", cuda_record(cuda)},
           {"implementations", implementations}};
 }
 

@@ -62,7 +62,7 @@ constexpr Column kColumns[] = {{"implementation", "/implementation"},
                                {"commit", "/commit"},
                                {"time", "/time"}};
 
-std::string quoted(const std::string& text) {
+std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string result = "\"";
   for (const char c : text) {
@@ -78,7 +78,7 @@ std::string cell(const json& record, const char* place) {
   const json& value = record.at(where);
   if (value.is_null()) return "";
   if (value.is_array()) return std::to_string(value.size());  // samples: how many
-  return quoted(value.is_string() ? value.get<std::string>() : value.dump());
+  return csv_field(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ Extent extent_of(const Plot& plot, const Pick& pick) {
 }
 
 /// gnuplot's single quotes take everything but themselves, which are doubled.
-std::string quoted(const std::string& text) {
+std::string gnuplot_string(const std::string& text) {
   std::string result = "'";
   for (const char c : text) {
     if (c == '\'') result += c;
@@ -121,9 +121,9 @@ set grid xtics ytics linetype 1 linewidth 1 linecolor '#E9E9E9'
 set border 3 back linewidth 1 linecolor '#888888'
 set key outside right top vertical Left reverse noenhanced samplen 3.2 spacing 1.45 width 1
 )",
-      quoted(file), quoted(plot.title), quoted(plot.subtitle), quoted(plot.quantity),
-      lengths.low / 1.12, lengths.high * 1.12, range.low, range.high, length_tics(plot),
-      value_tics(range));
+      gnuplot_string(file), gnuplot_string(plot.title), gnuplot_string(plot.subtitle),
+      gnuplot_string(plot.quantity), lengths.low / 1.12, lengths.high * 1.12, range.low, range.high,
+      length_tics(plot), value_tics(range));
 }
 
 std::string colour_text(const Colour& colour, const Colour& other, double share) {
@@ -213,7 +213,7 @@ std::string gnuplot_script(const Plot& plot, const std::string& file) {
     }
     script += "END\n";
     pieces.push_back(fmt::format("$line{} with linespoints {} title {}", pieces.size(),
-                                 styles.of(line), quoted(line.label())));
+                                 styles.of(line), gnuplot_string(line.label())));
   }
   return script + fmt::format("plot {}\nset output\n", fmt::join(pieces, ", \\\n     "));
 }

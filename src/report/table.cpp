@@ -9,10 +9,10 @@
 namespace strobe::lab {
 namespace {
 
-using Range = std::pair<std::uint32_t, std::uint32_t>;
+using PointRange = std::pair<std::uint32_t, std::uint32_t>;
 
-bool within(std::uint32_t point, std::initializer_list<Range> ranges) {
-  return std::any_of(ranges.begin(), ranges.end(), [point](const Range& range) {
+bool within(std::uint32_t point, std::initializer_list<PointRange> ranges) {
+  return std::any_of(ranges.begin(), ranges.end(), [point](const PointRange& range) {
     return point >= range.first && point <= range.second;
   });
 }

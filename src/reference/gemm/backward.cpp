@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/convert.h"
 #include "core/threads.h"
@@ -12,8 +11,6 @@
 // order, so that no sum depends on the number of threads.
 namespace strobe::reference::gemm {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// Queries [begin, end) of one head against keys [span.begin, span.end), which any of them sees.
 class GradientBlock {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/convert.h"
 #include "core/threads.h"
@@ -12,7 +11,6 @@
 namespace strobe::reference::gemm {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kMostQueries = 256;
 
 /// The softmax of one row so far.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "reference/gemm/library.h"
 #include "reference/gemm/row_kernels.h"
@@ -12,6 +13,8 @@
 // keys block by block, the products are the library's, and the rows of scores between them are
 // loops. The library works in the thread that calls it; our threads share out the blocks.
 namespace strobe::reference::gemm {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// One array of the workspace.
 struct Piece {

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "core/convert.h"
 #include "core/threads.h"
@@ -12,8 +11,6 @@
 
 namespace strobe::reference::gemm {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// Whether no value has all bits of the exponent set, as NaN and infinity have.
 template <class Word, class Value>
