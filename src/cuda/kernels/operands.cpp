@@ -35,25 +35,23 @@ long long window_limit(std::int64_t limit) {
   return std::clamp<std::int64_t>(limit, 0, std::int64_t{1} << 32);
 }
 
-PaddedOperands::Copy PaddedOperands::plan(bool of_keys, std::int64_t dim, std::size_t& offset) {
-  constexpr std::size_t kAlignment = 256;
+PaddedOperands::Copy PaddedOperands::plan(bool of_keys, std::int64_t dim,
+                                          WorkspacePlan& workspace) {
   const auto element = static_cast<std::int64_t>(size_of(problem_.dtype));
   if (dim * element % kChunkBytes == 0) return {};
   if (!padder_) padder_ = std::make_unique<pad_rows::RowPadder>(device_);
   const std::int64_t rows = of_keys ? problem_.total_k() : problem_.total_q();
   const std::int64_t heads = of_keys ? problem_.kv_heads() : problem_.heads;
   const std::int64_t chunk = kChunkBytes / element;
-  const Copy copy{.dim = (dim + chunk - 1) / chunk * chunk, .offset = offset};
-  const auto bytes = static_cast<std::size_t>(rows * heads * copy.dim * element);
-  offset += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  return copy;
+  const std::int64_t padded = (dim + chunk - 1) / chunk * chunk;
+  return {.dim = padded, .offset = workspace.take(rows * heads * padded * element)};
 }
 
-TensorView PaddedOperands::pad(const TensorView& view, const Copy& copy, void* workspace,
+TensorView PaddedOperands::pad(const TensorView& view, const Copy& copy, std::byte* workspace,
                                abi::Stream stream) const {
   if (copy.dim == 0) return view;
   TensorView padded = view;
-  padded.data = static_cast<std::byte*>(workspace) + copy.offset;
+  padded.data = workspace + copy.offset;
   std::int64_t extent = copy.dim;
   for (int axis = view.rank - 2; axis >= 0; --axis) {
     const auto i = static_cast<std::size_t>(axis);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cuda/kernels/pad_rows/pad_rows.h"
+#include "cuda/workspace.h"
 #include "device/row_strides.cuh"
 #include "strobe/dropout.h"
 #include "strobe/problem.h"
@@ -58,12 +59,11 @@ class PaddedOperands {
     std::size_t offset = 0;
   };
 
-  /// An operand with a row for each query, or each key. Room for its copy begins at `offset`, which
-  /// is moved behind it.
-  Copy plan(bool of_keys, std::int64_t dim, std::size_t& offset);
+  /// An operand with a row for each query, or each key. Takes room for its copy.
+  Copy plan(bool of_keys, std::int64_t dim, WorkspacePlan& workspace);
 
-  /// The operand, or its copy, which is made on the stream.
-  TensorView pad(const TensorView& view, const Copy& copy, void* workspace,
+  /// The operand, or its copy, which is made on the stream; `workspace` as offsets count it.
+  TensorView pad(const TensorView& view, const Copy& copy, std::byte* workspace,
                  abi::Stream stream) const;
 
  private:

@@ -80,26 +80,19 @@ Backward::Backward(const driver::Device& device, const Problem& problem, const P
       problem_(problem),
       features_(features_of(problem, options)),
       padded_(device, problem_),
-      q_(padded_.plan(false, problem.dim, workspace_bytes_)),
-      dout_(padded_.plan(false, problem.value_dim(), workspace_bytes_)) {
+      q_(padded_.plan(false, problem.dim, workspace_)),
+      dout_(padded_.plan(false, problem.value_dim(), workspace_)) {
   if (keys_pass_by()) {
-    k_ = padded_.plan(true, problem.dim, workspace_bytes_);
-    v_ = padded_.plan(true, problem.value_dim(), workspace_bytes_);
+    k_ = padded_.plan(true, problem.dim, workspace_);
+    v_ = padded_.plan(true, problem.value_dim(), workspace_);
   }
-  constexpr std::size_t kAlignment = 256;
   const std::int64_t rows = problem.heads * problem.total_q();
-  const auto take = [&](std::int64_t bytes) {
-    const std::size_t offset = workspace_bytes_;
-    workspace_bytes_ +=
-        (static_cast<std::size_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
-    return offset;
-  };
   constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
-  statistics_ = take(rows * static_cast<std::int64_t>(sizeof(RowStatistics)));
-  if (features_.arithmetic == Arithmetic::fp32) corrections_ = take(rows * kFloat);
+  statistics_ = workspace_.take(rows * static_cast<std::int64_t>(sizeof(RowStatistics)));
+  if (features_.arithmetic == Arithmetic::fp32) corrections_ = workspace_.take(rows * kFloat);
   aligned_ = load_all(true);
   if (!features_.deterministic) {
-    dq_sums_ = take(rows * query_sum_floats(aligned_.keys.config) * kFloat);
+    dq_sums_ = workspace_.take(rows * query_sum_floats(aligned_.keys.config) * kFloat);
   }
 }
 
@@ -159,12 +152,12 @@ TuningRecord Backward::tuning() const {
   return record;
 }
 
-PortableBackwardParams Backward::params(const Tensors& tensors, void* workspace) const {
+PortableBackwardParams Backward::params(const Tensors& tensors, std::byte* workspace) const {
   const bool packed = problem_.varlen();
   const auto floats = [](const TensorView& view) { return static_cast<float*>(view.data); };
   const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
   const auto in_workspace = [&](std::size_t offset) {
-    return static_cast<void*>(static_cast<std::byte*>(workspace) + offset);
+    return static_cast<void*>(workspace + offset);
   };
   PortableBackwardParams p{};
   p.q = tensors.q.data;
@@ -267,18 +260,19 @@ void Backward::launch_by_bias(const Kernel& kernel, PortableBackwardParams param
 }
 
 void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
+  std::byte* const arrays = aligned_workspace(workspace);
   Tensors operands = tensors;
-  operands.q = padded_.pad(tensors.q, q_, workspace, stream);
-  operands.k = padded_.pad(tensors.k, k_, workspace, stream);
-  operands.v = padded_.pad(tensors.v, v_, workspace, stream);
-  operands.dout = padded_.pad(tensors.dout, dout_, workspace, stream);
+  operands.q = padded_.pad(tensors.q, q_, arrays, stream);
+  operands.k = padded_.pad(tensors.k, k_, arrays, stream);
+  operands.v = padded_.pad(tensors.v, v_, arrays, stream);
+  operands.dout = padded_.pad(tensors.dout, dout_, arrays, stream);
   const auto anywhere = [this](int dim) {
     return !keys_pass_by() && !is_whole_chunks(dim, static_cast<int>(size_of(problem_.dtype)));
   };
   const Variant& kernels = variant_for(rows_aligned(operands.q) && rows_aligned(operands.dout) &&
                                        (anywhere(features_.dim) || rows_aligned(operands.k)) &&
                                        (anywhere(features_.value_dim) || rows_aligned(operands.v)));
-  const PortableBackwardParams p = params(operands, workspace);
+  const PortableBackwardParams p = params(operands, arrays);
   launch_by_rows(kernels.rows, "portable_row_statistics", p, stream);
   if (kernels.statistics.kernel)
     launch_by_queries(kernels.statistics, "portable_exact_statistics", p, stream);

@@ -29,7 +29,7 @@ class Backward {
   Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options);
 
   TuningRecord tuning() const;
-  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  std::size_t workspace_bytes() const { return workspace_.bytes(); }
 
   /// Ordered on the stream, whose context must be current.
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;
@@ -56,7 +56,7 @@ class Backward {
               bool aligned) const;
   Variant load_all(bool aligned) const;
   const Variant& variant_for(bool aligned) const;
-  PortableBackwardParams params(const Tensors& tensors, void* workspace) const;
+  PortableBackwardParams params(const Tensors& tensors, std::byte* workspace) const;
 
   void launch_by_rows(const Kernel& kernel, const char* entry, const PortableBackwardParams& params,
                       abi::Stream stream) const;
@@ -70,7 +70,7 @@ class Backward {
   const driver::Device& device_;
   Problem problem_;
   PortableBackwardFeatures features_;
-  std::size_t workspace_bytes_ = 0;
+  WorkspacePlan workspace_{};
   PaddedOperands padded_;
   PaddedOperands::Copy q_{}, k_{}, v_{}, dout_{};
   std::size_t statistics_ = 0, corrections_ = 0, dq_sums_ = 0;  ///< where they are in the workspace

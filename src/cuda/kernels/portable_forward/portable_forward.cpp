@@ -84,8 +84,8 @@ Forward::Forward(const driver::Device& device, const Problem& problem, bool tf32
       problem_(problem),
       features_(features_of(problem, tf32)),
       padded_(device, problem_),
-      k_(padded_.plan(true, problem.dim, workspace_bytes_)),
-      v_(padded_.plan(true, problem.value_dim(), workspace_bytes_)) {
+      k_(padded_.plan(true, problem.dim, workspace_)),
+      v_(padded_.plan(true, problem.value_dim(), workspace_)) {
   aligned_ = load(true);
 }
 
@@ -118,7 +118,7 @@ TuningRecord Forward::tuning() const {
   if (shape.value_parts > 1) record.emplace_back("value parts", concat(shape.value_parts));
   if (problem_.dtype == DType::fp32)
     record.emplace_back("fp32", features_.arithmetic == Arithmetic::tf32 ? "tf32" : "exact");
-  if (workspace_bytes_ > 0) record.emplace_back("padded", concat(k_.dim > 0 ? k_.dim : v_.dim));
+  if (workspace_bytes() > 0) record.emplace_back("padded", concat(k_.dim > 0 ? k_.dim : v_.dim));
   return record;
 }
 
@@ -161,8 +161,9 @@ PortableForwardParams Forward::params(const Tensors& tensors,
 
 void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
   Tensors operands = tensors;
-  operands.k = padded_.pad(tensors.k, k_, workspace, stream);
-  operands.v = padded_.pad(tensors.v, v_, workspace, stream);
+  std::byte* const copies = aligned_workspace(workspace);
+  operands.k = padded_.pad(tensors.k, k_, copies, stream);
+  operands.v = padded_.pad(tensors.v, v_, copies, stream);
   const bool q_aligned = rows_aligned(tensors.q) ||
                          !is_whole_chunks(features_.dim, static_cast<int>(size_of(problem_.dtype)));
   const Variant& variant =

@@ -28,7 +28,7 @@ class Forward {
   Forward(const driver::Device& device, const Problem& problem, bool tf32);
 
   TuningRecord tuning() const;
-  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  std::size_t workspace_bytes() const { return workspace_.bytes(); }
 
   /// Ordered on the stream, whose context must be current.
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;
@@ -48,7 +48,7 @@ class Forward {
   const driver::Device& device_;
   Problem problem_;
   PortableForwardFeatures features_;
-  std::size_t workspace_bytes_ = 0;
+  WorkspacePlan workspace_{};
   PaddedOperands padded_;
   PaddedOperands::Copy k_{}, v_{};
   Variant aligned_{};
