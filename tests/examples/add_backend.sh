@@ -11,7 +11,8 @@ cp -r "$source"/{CMakeLists.txt,cmake,include,src} "$tree"
 cp -r "$source/examples/online_softmax" "$tree/src/online_softmax"
 sed -i 's/^strobe_backend(reference)$/&\nstrobe_backend(online_softmax)/' "$tree/src/CMakeLists.txt"
 
-"${CMAKE:-cmake}" -G Ninja -S "$tree" -B "$build" -DSTROBE_BUILD_TESTS=OFF -DSTROBE_BUILD_CLI=OFF
+"${CMAKE:-cmake}" -G Ninja -S "$tree" -B "$build" -DSTROBE_BUILD_TESTS=OFF -DSTROBE_BUILD_CLI=OFF \
+  -DSTROBE_UNITY_BUILD=OFF
 objects=src/CMakeFiles/strobe_objects.dir
 "${CMAKE:-cmake}" --build "$build" --target \
   "$objects/builtin.cpp.o" "$objects/online_softmax/online_softmax.cpp.o"
