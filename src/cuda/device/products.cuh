@@ -46,7 +46,7 @@ struct Products {
   STROBE_DEVICE static void add_times_rows(Sums& sums, const LeftOperand& left, Word right) {
     const Word first_right = right;
     right += (lane_index() % 8 + lane_index() / 16 * 8) * right_pitch + lane_index() / 8 % 2 * 16;
-    if constexpr (inner % kStep != 0) {
+    if constexpr (inner % kStep != 0) {  // first, for after the others it takes more registers
       add_half_step<inner / kStep, right_pitch>(sums, left, first_right);
     }
 #pragma unroll(steps_at_once)

@@ -9,6 +9,11 @@ constexpr bool is_whole_chunks(int dim, int element_bytes) {
   return dim * element_bytes % 16 == 0;
 }
 
+/// `dim` filled up so that products take whole steps of it and no half one at the end.
+constexpr int whole_steps(int dim) {
+  return (dim + 15) / 16 * 16;
+}
+
 /// Columns that a row of `dim` elements is filled up to: products take 16 bytes of the narrow
 /// elements at a time, and 64 of the others.
 constexpr int tile_columns(int dim, int element_bytes) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "device/tile_pitch.cuh"
+
 namespace strobe::cuda {
 
 RowStrides row_strides(const TensorView& view, bool packed) {
@@ -38,7 +40,7 @@ long long window_limit(std::int64_t limit) {
 PaddedOperands::Copy PaddedOperands::plan(bool of_keys, std::int64_t dim,
                                           WorkspacePlan& workspace) {
   const auto element = static_cast<std::int64_t>(size_of(problem_.dtype));
-  if (dim * element % kChunkBytes == 0) return {};
+  if (is_whole_chunks(static_cast<int>(dim), static_cast<int>(element))) return {};
   if (!padder_) padder_ = std::make_unique<pad_rows::RowPadder>(device_);
   const std::int64_t rows = of_keys ? problem_.total_k() : problem_.total_q();
   const std::int64_t heads = of_keys ? problem_.kv_heads() : problem_.heads;

@@ -31,8 +31,8 @@ constexpr int kElementBytes = static_cast<int>(sizeof(Storage));
 using Product = Products<Multiply, config::kStepsAtOnce>;
 
 // Whole steps of products: half ones take registers that the sums of gradients need.
-constexpr int kTileDim = round_up(config::kDim, 16);
-constexpr int kTileValueDim = round_up(config::kValueDim, 16);
+constexpr int kTileDim = whole_steps(config::kDim);
+constexpr int kTileValueDim = whole_steps(config::kValueDim);
 using QueryTile = Tile<Storage, config::kBlockQueries, kTileDim>;
 using DoutTile = Tile<Storage, config::kBlockQueries, kTileValueDim>;
 using KeyTile = Tile<Storage, config::kBlockKeys, kTileDim>;

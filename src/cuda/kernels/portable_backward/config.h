@@ -65,7 +65,7 @@ struct PortableBackwardConfig {
 constexpr int shared_bytes(const PortableBackwardConfig& config) {
   const auto& [kernel, features, shape] = config;
   const int element = is_half(features.arithmetic) ? 2 : 4;
-  const auto pitch = [&](int dim) { return tile_pitch((dim + 15) / 16 * 16, element); };
+  const auto pitch = [&](int dim) { return tile_pitch(whole_steps(dim), element); };
   const int both = pitch(features.dim) + pitch(features.value_dim);
   const int queries = shape.block_queries * both;
   const int keys = shape.block_keys * both;
