@@ -55,7 +55,8 @@ std::vector<std::string> entries_of(const std::string& text) {
 /// Shared memory whose size the launch says is a pointer here; every kernel can be bound to its
 /// parameters by name.
 std::string host_text(const std::string& kernel, const std::vector<std::string>& entries) {
-  const std::regex dynamic_shared(R"(extern\s+__shared__\s+(\w+)\s+(\w+)\[\];)");
+  const std::regex dynamic_shared(
+      R"(extern\s+__shared__\s+(?:__align__\(\d+\)\s+)?(\w+)\s+(\w+)\[\];)");
   std::string text =
       "#include \"cuda.h\"\n" +
       std::regex_replace(

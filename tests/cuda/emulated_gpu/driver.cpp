@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -142,6 +143,45 @@ int file_of(const void* image) {
   return file;
 }
 
+// ---- tensors for the unit that copies them
+
+/// Refuses what the real one refuses, and what is not emulated.
+Result encode_tiled(abi::TensorMap* map, abi::TensorMapType type, std::uint32_t rank, void* data,
+                    const std::uint64_t* sizes, const std::uint64_t* strides,
+                    const std::uint32_t* box, const std::uint32_t* element_strides,
+                    abi::TensorMapInterleave, abi::TensorMapSwizzle swizzle,
+                    abi::TensorMapPromotion, abi::TensorMapFill) {
+  constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 32;
+  constexpr std::uint64_t kMaxStride = std::uint64_t{1} << 40;
+  constexpr std::uint32_t kMaxBox = 256;
+  const bool halves = type == abi::TensorMapType::bfloat16 || type == abi::TensorMapType::float16 ||
+                      type == abi::TensorMapType::uint16;
+  if (!halves || swizzle == abi::TensorMapSwizzle::none) return kInvalidValue;  // not emulated
+  if (rank < 1 || rank > 5 || reinterpret_cast<std::uintptr_t>(data) % 16 != 0)
+    return kInvalidValue;
+  emulated::TiledTensor tensor{};
+  tensor.data = static_cast<char*>(data);
+  tensor.mark = emulated::TiledTensor::kMark;
+  tensor.rank = static_cast<std::uint16_t>(rank);
+  tensor.element_bytes = 2;
+  tensor.line_bytes = static_cast<std::uint8_t>(16 << static_cast<int>(swizzle));
+  tensor.strides[0] = tensor.element_bytes;
+  for (std::uint32_t axis = 0; axis < rank; ++axis) {
+    if (sizes[axis] == 0 || sizes[axis] > kMaxSize) return kInvalidValue;
+    if (box[axis] == 0 || box[axis] > kMaxBox || element_strides[axis] != 1) return kInvalidValue;
+    tensor.sizes[axis] = static_cast<std::uint32_t>(std::min(sizes[axis], kMaxSize - 1));
+    tensor.box[axis] = static_cast<std::uint16_t>(box[axis]);
+    if (axis == 0) continue;
+    const std::uint64_t stride = strides[axis - 1];
+    if (stride == 0 || stride % 16 != 0 || stride >= kMaxStride) return kInvalidValue;
+    tensor.strides[axis] = stride;
+  }
+  // A line of the box that is shorter than the swizzle's would be allowed.
+  if (box[0] * tensor.element_bytes != tensor.line_bytes) return kInvalidValue;
+  std::memcpy(map, &tensor, sizeof tensor);
+  return Result::success;
+}
+
 abi::ContextObject context;
 thread_local auto& contexts = *new std::vector<abi::Context>;
 
@@ -166,8 +206,10 @@ Result cuGetErrorString(Result, const char** text) {
   *text = "see the standard error";
   return Result::success;
 }
-Result cuGetProcAddress_v2(const char*, void**, int, std::uint64_t, int*) {
-  return kNotFound;
+Result cuGetProcAddress_v2(const char* name, void** function, int, std::uint64_t, int*) {
+  if (std::strcmp(name, "cuTensorMapEncodeTiled") != 0) return kNotFound;
+  *function = reinterpret_cast<void*>(&encode_tiled);
+  return Result::success;
 }
 Result cuDeviceGet(abi::DeviceId* device, int) {
   *device = 0;

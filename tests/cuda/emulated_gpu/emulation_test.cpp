@@ -31,7 +31,9 @@ class Emulation : public test::OnGpuWithCompiler {
     const std::string source =
         "#include \"config.cuh\"\n"
         "#include \"device/ptx/async_copy.cuh\"\n"
+        "#include \"device/ptx/mbarrier.cuh\"\n"
         "#include \"device/ptx/shared_memory.cuh\"\n"
+        "#include \"device/ptx/warpgroup.cuh\"\n"
         "extern \"C\" __global__ void body(unsigned* out) {\n"
         "  using namespace strobe::cuda;\n"
         "  extern __shared__ uint4 memory[];\n"
@@ -94,6 +96,35 @@ TEST_F(Emulation, AnAddressBeyondSharedMemoryFails) {
 TEST_F(Emulation, ThreadsThatWaitForEverFail) {
   EXPECT_THROW(run("if (thread < 32) __syncthreads();"), driver::CudaError);
   EXPECT_THROW(run("if (thread % 2 == 0) __syncwarp();"), driver::CudaError);
+}
+
+TEST_F(Emulation, AMemoryBarrierCountsArrivals) {
+  const std::string start =
+      "if (thread == 0) ptx::init_barrier(512, 64); __syncthreads();\n"
+      "words[thread] = thread;\n";
+  const std::string end = "out[at] = words[63 - thread];";
+  EXPECT_EQ(run(start + "ptx::arrive(512); ptx::wait_for_phase(512, 0);" + end), mirrored());
+  EXPECT_NE(run(start + "ptx::wait_for_phase(512, 1); ptx::arrive(512);" + end), mirrored())
+      << "the phase before the first is over";
+  EXPECT_THROW(run(start + "if (thread > 0) ptx::arrive(512); ptx::wait_for_phase(512, 0);"),
+               driver::CudaError);
+  EXPECT_THROW(run("ptx::arrive(512);"), driver::CudaError) << "not initialised";
+}
+
+TEST_F(Emulation, ANamedBarrierHoldsThoseThatWaitForIt) {
+  EXPECT_EQ(run("words[thread] = thread; ptx::sync_threads(1, 64); out[at] = words[63 - thread];"),
+            mirrored());
+  // The second warp goes on; the first reads what it wrote.
+  EXPECT_EQ(run("words[thread] = thread;\n"
+                "if (thread < 32) ptx::sync_threads(1, 64); else ptx::arrive_threads(1, 64);\n"
+                "out[at] = thread < 32 ? words[63 - thread] : 63 - thread;"),
+            mirrored());
+  EXPECT_EQ(run("const bool any = ptx::any_of_threads(2, 64, thread == 5);\n"
+                "const bool none = ptx::any_of_threads(2, 64, false);\n"
+                "out[at] = any && !none ? 63 - thread : 0;"),
+            mirrored());
+  EXPECT_THROW(run("if (thread < 32) ptx::sync_threads(1, 64);"), driver::CudaError);
+  EXPECT_THROW(run("ptx::sync_threads(1, thread < 32 ? 64 : 32);"), driver::CudaError);
 }
 
 }  // namespace

@@ -24,6 +24,13 @@ STROBE_DEVICE void load_matrices_transposed(Word (&to)[4], Word address) {
                : "r"(address));
 }
 
+/// The opposite of load_matrices; from Hopper on.
+STROBE_DEVICE void store_matrices(Word address, const Word (&from)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(address),
+               "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+               : "memory");
+}
+
 /// Two matrices, by the addresses of the first 16 lanes.
 STROBE_DEVICE void load_two_matrices(Word (&to)[2], Word address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];"

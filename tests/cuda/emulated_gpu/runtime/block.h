@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "units.h"
+
 namespace emulated {
 
 struct Extent {
@@ -41,6 +43,7 @@ struct Thread {
   bool done = false;
   std::vector<std::vector<Copy>> groups{};
   std::vector<Copy> open{};
+  ThreadUnits units{};
 
   unsigned lane() const { return number % 32; }
 };
@@ -79,11 +82,29 @@ class Block {
     warps_.assign((threads_.size() + 31) / 32, {});
     barrier_arrivals_ = 0;
     trouble_.clear();
+    units = {};
+    units.unseen.resize((shared_.size() + 15) / 16);
     for (std::size_t i = 0; i < threads_.size(); ++i) start(threads_[i], static_cast<unsigned>(i));
     while (turn()) {
     }
+    if (trouble_.empty() && !units.loads.empty()) trouble_ = "ends while a box is being loaded";
     if (!trouble_.empty()) throw std::runtime_error(trouble_);
   }
+
+  BlockUnits units{};
+
+  /// Waits until somebody has made it true.
+  template <class Condition>
+  void wait_until(Condition condition) {
+    while (!condition()) leave();
+  }
+  void made_progress() { ++progress_; }
+
+  unsigned random() {
+    random_ = random_ * 1664525 + 1013904223;
+    return random_ / 65536;
+  }
+  int threads() const { return static_cast<int>(threads_.size()); }
 
   /// Ends the launch: what the kernel did would be an error, or undefined, on a GPU.
   [[noreturn]] void fail(const std::string& what) {
@@ -126,9 +147,22 @@ class Block {
 
   static void enter() {
     (*current->body_)();
+    current->end_units();
     thread->done = true;
     ++current->progress_;
     for (;;) current->leave();
+  }
+
+  /// Nothing may be left to do that would use what the thread had.
+  void end_units() {
+    ThreadUnits& mine = thread->units;
+    if (!mine.groups.empty() || !mine.open_products.empty()) fail("ends while it multiplies");
+    if (!mine.open_stores.empty()) fail("ends with stores in an open group");
+    for (Store& store : mine.stores) {
+      if (!store.has_read) fail("ends before its stores have read");
+      store.write();
+    }
+    mine.stores.clear();
   }
 
   void leave() { swapcontext(&thread->context, &host_); }
@@ -140,6 +174,7 @@ class Block {
     one.done = false;
     one.groups.clear();
     one.open.clear();
+    one.units = {};
     getcontext(&one.context);
     one.context.uc_stack.ss_sp = one.stack.get();
     one.context.uc_stack.ss_size = kStackBytes;
@@ -152,8 +187,7 @@ class Block {
   bool turn() {
     const long before = progress_;
     bool any = false;
-    random_ = random_ * 1664525 + 1013904223;
-    const std::size_t first = random_ / 65536 % warps_.size() * 32;
+    const std::size_t first = random() % warps_.size() * 32;
     for (std::size_t i = 0; i < threads_.size() && trouble_.empty(); ++i) {
       thread = &threads_[(first + i) % threads_.size()];
       if (thread->done) continue;

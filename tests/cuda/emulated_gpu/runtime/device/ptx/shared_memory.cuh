@@ -18,6 +18,8 @@ T load_shared(Word address) {
 template <class T>
 void store_shared(Word address, const T& value) {
   std::memcpy(emulated::Block::current->shared(address, sizeof value), &value, sizeof value);
+  ++emulated::Block::current->units.unseen[address / 16];
+  emulated::Block::thread->units.written.push_back(address / 16);
 }
 
 template <unsigned count>
@@ -41,6 +43,16 @@ void load_matrices_transposed(Word (&to)[count], Word address) {
       std::memcpy(&halves[h], emulated::Block::current->shared(row, 16) + lane / 4 * 2, 2);
     }
     to[i] = halves[0] | static_cast<Word>(halves[1]) << 16;
+  }
+}
+
+inline void store_matrices(Word address, const Word (&from)[4]) {
+  const auto all = emulated::Block::current->exchange(address);
+  const unsigned lane = emulated::Block::thread->lane();
+  for (unsigned i = 0; i < 4; ++i) {
+    const Word row = emulated::shown<Word>(all, 8 * i + lane / 4);
+    emulated::Block::current->shared(row, 16);
+    store_shared(row + lane % 4 * 4, from[i]);
   }
 }
 

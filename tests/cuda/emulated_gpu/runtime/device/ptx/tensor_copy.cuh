@@ -1,0 +1,141 @@
+#pragma once
+
+#include "device/ptx/mbarrier.cuh"
+
+namespace strobe::cuda {
+
+struct alignas(64) TensorMap {
+  unsigned long long opaque[16];
+};
+
+struct BoxOrigin {
+  int at[4];
+};
+
+namespace ptx {
+
+enum class CachePolicy { evict_first, evict_last };
+
+inline void prefetch_map(const TensorMap&) {}
+
+inline emulated::TiledTensor tiled_tensor(const TensorMap& map) {
+  emulated::TiledTensor tensor;
+  std::memcpy(&tensor, &map, sizeof tensor);
+  if (tensor.mark != emulated::TiledTensor::kMark) {
+    emulated::Block::current->fail("a tensor map does not come from the driver");
+  }
+  if (tensor.rank != 4) emulated::Block::current->fail("a tensor map has not four axes");
+  return tensor;
+}
+
+inline int box_bytes(const emulated::TiledTensor& tensor) {
+  return tensor.box[0] * tensor.box[1] * tensor.box[2] * tensor.box[3] * tensor.element_bytes;
+}
+
+/// Calls visit(where in shared memory, where in the tensor or null) for every element of a box.
+template <class Visit>
+void each_element(const emulated::TiledTensor& tensor, const BoxOrigin& origin, Word shared,
+                  Visit visit) {
+  if (shared % 128 != 0) {
+    emulated::Block::current->fail("a box lies between multiples of 128 bytes");
+  }
+  Word line = shared;
+  for (int d = 0; d < tensor.box[3]; ++d) {
+    for (int c = 0; c < tensor.box[2]; ++c) {
+      for (int b = 0; b < tensor.box[1]; ++b, line += tensor.line_bytes) {
+        for (int a = 0; a < tensor.box[0]; ++a) {
+          const long long at[4] = {
+              static_cast<long long>(origin.at[0]) + a, static_cast<long long>(origin.at[1]) + b,
+              static_cast<long long>(origin.at[2]) + c, static_cast<long long>(origin.at[3]) + d};
+          char* there = tensor.data;
+          for (int axis = 0; axis < 4; ++axis) {
+            if (at[axis] < 0 || at[axis] >= tensor.sizes[axis]) there = nullptr;
+            if (there != nullptr) there += at[axis] * static_cast<long long>(tensor.strides[axis]);
+          }
+          const Word plain = line + static_cast<Word>(a * tensor.element_bytes);
+          visit(plain ^ (plain >> 7 & (tensor.line_bytes / 16 - 1)) << 4, there);
+        }
+      }
+    }
+  }
+}
+
+inline void load_box(Word to, const TensorMap& map, const BoxOrigin& origin, Word address,
+                     CachePolicy) {
+  emulated::Block& block = *emulated::Block::current;
+  const emulated::TiledTensor tensor = tiled_tensor(map);
+  if (!memory_barrier(address).shown) {
+    block.fail("a box is loaded with a barrier that was not shown to the unit");
+  }
+  const auto perform = [=] {
+    each_element(tensor, origin, to, [&](Word at, const char* from) {
+      char* const place = emulated::Block::current->shared(at, tensor.element_bytes);
+      if (from != nullptr)
+        std::memcpy(place, from, tensor.element_bytes);
+      else
+        std::memset(place, 0, tensor.element_bytes);
+    });
+    emulated::MemoryBarrier& barrier = memory_barrier(address);
+    barrier.bytes -= box_bytes(tensor);
+    end_phase_if_complete(barrier);
+    emulated::Block::current->made_progress();
+  };
+  if (block.random() % 2 == 0)
+    perform();
+  else
+    block.units.loads.push_back({address, perform});
+}
+
+inline void store_box(const TensorMap& map, const BoxOrigin& origin, Word from) {
+  const emulated::TiledTensor tensor = tiled_tensor(map);
+  const auto data = std::make_shared<std::vector<char>>();
+  const auto read = [=] {
+    each_element(tensor, origin, from, [&](Word at, const char*) {
+      emulated::Block& block = *emulated::Block::current;
+      if (block.units.unseen[at / 16] > 0) {
+        block.fail("a box is stored that was written and not shown to the unit");
+      }
+      const char* const place = block.shared(at, tensor.element_bytes);
+      data->insert(data->end(), place, place + tensor.element_bytes);
+    });
+  };
+  const auto write = [=] {
+    const char* element = data->data();
+    each_element(tensor, origin, from, [&](Word, char* to) {
+      if (to != nullptr) std::memcpy(to, element, tensor.element_bytes);
+      element += tensor.element_bytes;
+    });
+  };
+  emulated::Block::thread->units.open_stores.push_back({read, write});
+}
+
+inline void read_for_stores(std::vector<emulated::Store>& stores) {
+  for (emulated::Store& store : stores) {
+    if (!std::exchange(store.has_read, true)) store.read();
+  }
+}
+
+inline void commit_stores() {
+  auto& units = emulated::Block::thread->units;
+  for (auto& store : std::exchange(units.open_stores, {})) units.stores.push_back(std::move(store));
+  if (emulated::Block::current->random() % 2 == 0) read_for_stores(units.stores);
+}
+
+inline void wait_until_stores_have_read() {
+  read_for_stores(emulated::Block::thread->units.stores);
+}
+
+inline void wait_for_stores() {
+  wait_until_stores_have_read();
+  for (auto& store : std::exchange(emulated::Block::thread->units.stores, {})) store.write();
+}
+
+inline void fence_async_proxy() {
+  auto& units = emulated::Block::thread->units;
+  for (const unsigned chunk : std::exchange(units.written, {})) {
+    --emulated::Block::current->units.unseen[chunk];
+  }
+}
+
+}  // namespace ptx
+}  // namespace strobe::cuda
