@@ -45,6 +45,31 @@ class OnlineSoftmax {
     for (int r = 0; r < rows; ++r) sum_[r] += exponentiate(logits, r);
   }
 
+  /// The same where the output is not at hand: returns whether any row of the warp has to be
+  /// rescaled, and then by what.
+  template <class Logits>
+  STROBE_DEVICE bool take(Logits& logits, float (&factor)[rows]) {
+    float before[rows];
+    bool grown = false;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      before[r] = maximum_[r];
+      maximum_[r] = over_row(peak(logits, r), [](float a, float b) { return fmaxf(a, b); });
+      grown = grown || maximum_[r] != before[r];
+    }
+    const bool rescale = __any_sync(kAllLanes, grown);
+    if (rescale) {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        factor[r] = maximum_[r] == before[r] ? 1.0F : ptx::exp2((before[r] - maximum_[r]) * unit_);
+        sum_[r] *= factor[r];
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < rows; ++r) sum_[r] += exponentiate(logits, r);
+    return rescale;
+  }
+
   /// Adds up the sums of the lanes that share a row. Once, at the end.
   STROBE_DEVICE void finish() {
 #pragma unroll

@@ -12,4 +12,11 @@ STROBE_DEVICE int again(int x) {
   return y;
 }
 
+template <class T>
+STROBE_DEVICE const T& again(const T& x) {
+  const T* y;
+  asm volatile("mov.b64 %0, %1;" : "=l"(y) : "l"(&x));
+  return *y;
+}
+
 }  // namespace strobe::cuda::ptx

@@ -93,3 +93,10 @@ inline unsigned __ballot_sync(unsigned, bool x) {
 inline bool __any_sync(unsigned mask, bool x) {
   return __ballot_sync(mask, x) != 0;
 }
+
+template <class T>
+T atomicAdd(T* to, T value) {
+  const T before = *to;  // blocks run one after the other
+  *to += value;
+  return before;
+}

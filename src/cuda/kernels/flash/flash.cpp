@@ -1,13 +1,14 @@
-// The implementation "flash" of every GPU since sm_80, by the portable kernels.
+// The implementation "flash" of every GPU since sm_80.
+#include "cuda/kernels/flash/forward_pass.h"
 #include "cuda/kernels/portable_backward/portable_backward.h"
 #include "cuda/kernels/portable_forward/portable_forward.h"
 #include "cuda/planned_pass.h"
 #include "strobe/registry.h"
 
-namespace strobe::cuda::portable {
+namespace strobe::cuda::flash {
 namespace {
 
-class Portable final : public Implementation {
+class Flash final : public Implementation {
  public:
   std::string_view name() const override { return "flash"; }
   std::string_view summary() const override {
@@ -28,14 +29,14 @@ class Portable final : public Implementation {
     const auto& device = driver::Device::at(options.device);
     const driver::ContextScope scope(device);
     if (problem.pass == Pass::forward)
-      return plan_of<portable_forward::Forward>(device, problem, true, options.tf32);
+      return plan_of<ForwardPass>(device, problem, true, options.tf32);
     return plan_of<portable_backward::Backward>(device, problem, options.deterministic, options);
   }
 
   void execute(const Plan& plan, const Tensors& tensors, void* workspace,
                Stream stream) const override {
     if (plan.problem.pass == Pass::forward)
-      return run_pass<portable_forward::Forward>(plan, tensors, workspace, stream);
+      return run_pass<ForwardPass>(plan, tensors, workspace, stream);
     run_pass<portable_backward::Backward>(plan, tensors, workspace, stream);
   }
 };
@@ -47,7 +48,7 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& /*an
 }
 
 void register_implementations(Registry& registry) {
-  registry.add(std::make_unique<Portable>());
+  registry.add(std::make_unique<Flash>());
 }
 
-}  // namespace strobe::cuda::portable
+}  // namespace strobe::cuda::flash

@@ -1,0 +1,81 @@
+#pragma once
+// Slots of shared memory that go back and forth between warps that fill them and warps that use
+// what is in them. Both go through the slots in turns and need not know where the others are.
+
+#include "device/ptx/mbarrier.cuh"
+#include "device/ptx/shared_memory.cuh"
+
+namespace strobe::cuda {
+
+/// In shared memory.
+template <int slots>
+struct SlotBarriers {
+  unsigned long long full[slots];
+  unsigned long long empty[slots];
+
+  /// By one thread. A slot is full when a filler has arrived and the bytes it announced have, and
+  /// empty when all users have released it.
+  STROBE_DEVICE void init(int users) {
+#pragma unroll
+    for (int slot = 0; slot < slots; ++slot) {
+      ptx::init_barrier(ptx::shared_address(&full[slot]), 1);
+      ptx::init_barrier(ptx::shared_address(&empty[slot]), users);
+    }
+  }
+};
+
+/// Which slot it is, and which time around.
+template <int slots>
+class SlotTurn {
+ public:
+  STROBE_DEVICE int slot() const { return static_cast<int>(count_ % slots); }
+  STROBE_DEVICE Word parity() const { return count_ / slots % 2; }
+  STROBE_DEVICE void next() { ++count_; }
+
+ private:
+  Word count_ = 0;  // for both, as there are few registers
+};
+
+/// One thread that fills.
+template <int slots>
+class SlotFiller {
+ public:
+  STROBE_DEVICE explicit SlotFiller(SlotBarriers<slots>& barriers)
+      : barriers_(ptx::shared_address(&barriers)) {}
+
+  /// The slot to fill; waits until it is empty, which all are at first.
+  STROBE_DEVICE int begin() const {
+    ptx::wait_for_phase(barriers_ + (slots + turn_.slot()) * 8, turn_.parity() ^ 1);
+    return turn_.slot();
+  }
+  /// What copies to the slot count on.
+  STROBE_DEVICE Word barrier() const { return barriers_ + turn_.slot() * 8; }
+  STROBE_DEVICE void end() { turn_.next(); }
+
+ private:
+  Word barriers_;
+  SlotTurn<slots> turn_{};
+};
+
+/// A thread of a warp that uses.
+template <int slots>
+class SlotUser {
+ public:
+  STROBE_DEVICE explicit SlotUser(SlotBarriers<slots>& barriers)
+      : barriers_(ptx::shared_address(&barriers)) {}
+
+  STROBE_DEVICE int slot() const { return turn_.slot(); }
+  STROBE_DEVICE void wait() const {
+    ptx::wait_for_phase(barriers_ + turn_.slot() * 8, turn_.parity());
+  }
+  STROBE_DEVICE void next() { turn_.next(); }
+
+  /// By one thread of those that the barriers were made for.
+  STROBE_DEVICE void release(int slot) const { ptx::arrive(barriers_ + (slots + slot) * 8); }
+
+ private:
+  Word barriers_;
+  SlotTurn<slots> turn_{};
+};
+
+}  // namespace strobe::cuda

@@ -1,0 +1,49 @@
+#include "cuda/kernels/flash/forward_pass.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "cuda/driver/tensor_map.h"
+
+namespace strobe::cuda::flash {
+namespace {
+
+/// The kernel for Hopper is under development: STROBE_HOPPER=1 turns it on.
+bool hopper_is_on() {
+  const char* const value = std::getenv("STROBE_HOPPER");
+  return value != nullptr && std::string_view(value) == "1";
+}
+
+}  // namespace
+
+ForwardPass::ForwardPass(const driver::Device& device, const Problem& problem, bool tf32)
+    : device_(device), problem_(problem), tf32_(tf32) {
+  if (hopper_is_on() && hopper_forward::takes(problem, jit::Architecture::of(device)) &&
+      driver::can_encode_tensor_maps())
+    hopper_ = std::make_unique<const hopper_forward::Forward>(device, problem);
+  else
+    portable();
+}
+
+const portable_forward::Forward& ForwardPass::portable() const {
+  std::call_once(portable_once_, [this] {
+    portable_ = std::make_unique<const portable_forward::Forward>(device_, problem_, tf32_);
+  });
+  return *portable_;
+}
+
+TuningRecord ForwardPass::tuning() const {
+  return hopper_ ? hopper_->tuning() : portable().tuning();
+}
+
+std::size_t ForwardPass::workspace_bytes() const {
+  // What the Hopper kernel takes needs no padding, so that the portable one would need none.
+  return hopper_ ? hopper_->workspace_bytes() : portable().workspace_bytes();
+}
+
+void ForwardPass::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
+  if (hopper_ && hopper_forward::takes(tensors)) return hopper_->run(tensors, workspace, stream);
+  portable().run(tensors, workspace, stream);
+}
+
+}  // namespace strobe::cuda::flash

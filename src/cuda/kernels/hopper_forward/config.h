@@ -1,0 +1,120 @@
+#pragma once
+// How the kernel is compiled for a problem: what it computes and how it is cut.
+
+#include <array>
+
+#include "kernels/configuration.h"
+
+namespace strobe::cuda {
+
+/// What the kernel computes.
+struct HopperForwardFeatures {
+  Arithmetic arithmetic = Arithmetic::bf16;  ///< bf16 or fp16
+  int dim = 128;                             ///< of keys and values, a multiple of 8 to 256
+  bool causal = false;
+};
+
+/// How it is cut.
+struct HopperForwardShape {
+  int block_keys = 128;
+  int warpgroups = 2;       ///< that compute, 64 queries each
+  int stages = 2;           ///< of keys, and of values, in shared memory
+  int query_slots = 2;      ///< with two, a tile's first scores overlap with the last output before
+  bool takes_turns = true;  ///< warpgroups start their products one after the other
+};
+
+struct HopperForwardConfig {
+  HopperForwardFeatures features{};
+  HopperForwardShape shape{};
+
+  int block_queries() const { return shape.warpgroups * 64; }
+  int threads() const { return (shape.warpgroups + 1) * 128; }
+
+  /// A block begins with as many registers for every thread as it can have. Those of the warpgroup
+  /// that loads are then handed to the others: asking for more than there are waits for ever.
+  int registers_at_start() const { return registers_of_a_thread(threads(), 1); }
+  int producer_registers() const { return shape.warpgroups == 2 ? 40 : 32; }
+  int consumer_registers() const {
+    const int left = threads() * registers_at_start() - 128 * producer_registers();
+    return left / (128 * shape.warpgroups) / 8 * 8;
+  }
+};
+
+/// What layout.cuh plans: queries, keys, values, and at the end the barriers.
+constexpr int shared_bytes(const HopperForwardConfig& config) {
+  constexpr int kControl = 512;
+  const auto& [features, shape] = config;
+  const int row_bytes = (features.dim + 63) / 64 * 128;
+  const int rows = shape.query_slots * shape.warpgroups * 64 + 2 * shape.stages * shape.block_keys;
+  return rows * row_bytes + kControl;
+}
+
+namespace hopper_forward {
+
+/// A way to cut that serves dims up to `dim` and at least so many keys.
+struct Candidate {
+  int dim;
+  long long keys;
+  HopperForwardShape shape;
+  bool causal = true;  ///< has registers for a causal mask
+};
+
+// Scores, weights and output take block_keys · 3/4 + dim / 2 registers of a thread; two warpgroups
+// have 232, three have 160. The first that fits is taken. Three warpgroups read keys and values
+// from shared memory less often, but leave more queries of short sequences unused.
+inline constexpr std::array kCandidates = {
+    Candidate{64, 0, {.block_keys = 128, .warpgroups = 3}},
+    Candidate{96, 0, {.block_keys = 96, .warpgroups = 3}},
+    Candidate{128, 8192, {.block_keys = 80, .warpgroups = 3}},
+    Candidate{128, 0, {.block_keys = 128, .warpgroups = 2}},
+    Candidate{192, 0, {.block_keys = 112, .warpgroups = 2, .query_slots = 1}},
+    Candidate{240, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}},
+    Candidate{256, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}, false},
+    Candidate{256, 0, {.block_keys = 64, .warpgroups = 2, .query_slots = 1}},
+};
+
+}  // namespace hopper_forward
+
+inline HopperForwardConfig choose_hopper_forward(const HopperForwardFeatures& features,
+                                                 long long keys) {
+  for (const auto& candidate : hopper_forward::kCandidates) {
+    if (features.dim <= candidate.dim && keys >= candidate.keys &&
+        (candidate.causal || !features.causal))
+      return {features, candidate.shape};
+  }
+  return {features, hopper_forward::kCandidates.back().shape};
+}
+
+/// Heads that blocks take turns in, so that their keys and values stay in the second level cache;
+/// see Schedule. One after the other where all tiles are equally long.
+inline int heads_per_section(const HopperForwardFeatures& features, long long seqlen_k,
+                             int heads_per_key_head, long long all_heads, long long cache_bytes) {
+  if (!features.causal) return 1;
+  constexpr long long kElement = 2;
+  const long long head_bytes = std::max(1LL, seqlen_k * 2 * features.dim * kElement);
+  const long long heads = cache_bytes / head_bytes * heads_per_key_head;
+  return static_cast<int>(std::max(1LL, std::min({heads, all_heads, 1LL << 20})));
+}
+
+/// Its choices as the kernel knows them.
+inline jit::KernelDescription description(const HopperForwardConfig& config) {
+  const auto& [features, shape] = config;
+  return {.name = "hopper_forward",
+          .source = "kernels/hopper_forward/kernel.cu",
+          .entries = {"hopper_forward"},
+          .constants = {arithmetic_constant(features.arithmetic),
+                        {"kDim", features.dim},
+                        {"kCausal", features.causal},
+                        {"kBlockKeys", shape.block_keys},
+                        {"kWarpgroups", shape.warpgroups},
+                        {"kStages", shape.stages},
+                        {"kQuerySlots", shape.query_slots},
+                        {"kTakesTurns", shape.takes_turns},
+                        {"kProducerRegisters", config.producer_registers()},
+                        {"kConsumerRegisters", config.consumer_registers()}},
+          .threads = config.threads(),
+          .dynamic_shared_bytes = shared_bytes(config),
+          .max_registers = config.registers_at_start()};
+}
+
+}  // namespace strobe::cuda

@@ -1,0 +1,152 @@
+#pragma once
+// From a warpgroup's sums to its rows of the output and their LSE.
+
+#include "device/epilogue.cuh"
+#include "device/hidden_values.cuh"
+#include "device/logits.cuh"
+#include "device/ptx/again.cuh"
+#include "device/ptx/warpgroup.cuh"
+#include "kernels/hopper_forward/layout.cuh"
+
+namespace strobe::cuda {
+
+using PlainLogits = Logits<LogitFeatures{false, false, false, false}, Element>;
+
+class Epilogue {
+ public:
+  /// `barrier` is the warpgroup's own.
+  STROBE_DEVICE Epilogue(const Params& params, const TensorMap& map, const Tile& tile,
+                         int warpgroup, int barrier)
+      : params_(params),
+        map_(map),
+        tile_(tile),
+        barrier_(barrier),
+        first_query_(tile.first_query + warpgroup * kWarpgroupRows) {}
+
+  /// Normalises the rows, and starts to store them by way of `staging`, which was the queries'.
+  /// When it returns, the first thread's stores may still be reading there.
+  STROBE_DEVICE void store(Output& output, Softmax& softmax, Word staging) const {
+    softmax.finish();
+    RowResult results[Output::kRows];
+    bool wrong = normalise(output, softmax, results);
+    // What a warp overwrites, the others' products may still read, unless turns keep them in step.
+    if constexpr (!config::kTakesTurns) ptx::sync_threads(barrier_, kWarpgroupThreads);
+    stage(output, staging);
+    ptx::fence_async_proxy();
+    if constexpr (config::kCausal) {
+      wrong = ptx::any_of_threads(barrier_, kWarpgroupThreads, wrong);
+    } else {
+      ptx::sync_threads(barrier_, kWarpgroupThreads);
+    }
+    if (is_first_of_warpgroup() && first_query_ < params_.seqlen_q) {
+#pragma unroll
+      for (int panel = 0; panel < QueryTile::kPanels; ++panel) {
+        ptx::store_box(
+            map_, {{panel * QueryTile::kPanelColumns, first_query_, tile_.head, tile_.sequence}},
+            staging + panel * QueryTile::kPanelBytes);
+      }
+      ptx::commit_stores();
+    }
+    __syncwarp();
+    store_lse(results);
+    if constexpr (config::kCausal) {
+      if (wrong) recompute(results);
+    }
+  }
+
+ private:
+  /// The first query of this warp.
+  STROBE_DEVICE int warp_query() const {
+    return first_query_ + warp_in_group() * 16;
+  }
+
+  /// Returns whether a row came out wrong; see HiddenValues.
+  STROBE_DEVICE bool normalise(Output& output, const Softmax& softmax,
+                               RowResult (&results)[Output::kRows]) const {
+    bool wrong = false;
+#pragma unroll
+    for (int r = 0; r < Output::kRows; ++r) {
+      results[r] = finish_row(softmax.base(r), softmax.sum(r), minus_infinity());
+      float probe = 0;  // NaN if anything is not finite
+#pragma unroll
+      for (int c = 0; c < Output::kColumnTiles; ++c) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          float& x = output.at(r, c, i);
+          x = results[r].empty ? 0.0F : x * results[r].factor;
+          if constexpr (config::kCausal) probe = fmaf(x, 0.0F, probe);
+        }
+      }
+      wrong = wrong || (probe != 0 && is_finite(results[r].lse));
+    }
+    return wrong;
+  }
+
+  STROBE_DEVICE void stage(const Output& output, Word staging) const {
+    const int thread = ptx::again(static_cast<int>(threadIdx.x) % kWarpgroupThreads);
+    const int row = thread / 32 * 16 + thread % 16;
+#pragma unroll
+    for (int step = 0; step < kColumns / 16; ++step) {
+      const float(&left)[4] = output.tile[0][2 * step];
+      const float(&right)[4] = output.tile[0][2 * step + 1];
+      ptx::store_matrices(staging + QueryTile::chunk_offset(row, 2 * step + thread / 16 % 2),
+                          {Element::pack(left[0], left[1]), Element::pack(left[2], left[3]),
+                           Element::pack(right[0], right[1]), Element::pack(right[2], right[3])});
+    }
+  }
+
+  STROBE_DEVICE void store_lse(const RowResult (&results)[Output::kRows]) const {
+    if (params_.lse == nullptr || lane_index() % 4 != 0) return;
+    const RowStrides& strides = params_.lse_strides;
+    float* const lse = params_.lse + tile_.sequence * strides.sequence + tile_.head * strides.head;
+#pragma unroll
+    for (int r = 0; r < Output::kRows; ++r) {
+      const int query = warp_query() + Output::row_index(r);
+      if (query < params_.seqlen_q) lse[query * strides.row] = results[r].lse;
+    }
+  }
+
+  /// Computes rows again where values that are not finite lie behind the mask.
+  STROBE_DEVICE void recompute(const RowResult (&results)[Output::kRows]) const {
+    if (is_first_of_warpgroup()) ptx::wait_for_stores();
+    ptx::sync_threads(barrier_, kWarpgroupThreads);
+    const Params& params = ptx::again(params_);
+    const int key_head = tile_.head / params.heads_per_key_head;
+    const auto keep_all = [](int, int) { return 1.0F; };
+    PlainLogits logits = {};
+    logits.scale = params.scale;
+    const HiddenValues<Element, PlainLogits, decltype(keep_all)> values = {
+        at(params.k, params.k_strides, key_head),
+        at(params.v, params.v_strides, key_head),
+        params.k_strides.row,
+        params.v_strides.row,
+        config::kDim,
+        config::kDim,
+        logits,
+        keep_all};
+    const Storage* const q = at(params.q, params.q_strides, tile_.head);
+    Storage* const out = const_cast<Storage*>(at(params.out, params.out_strides, tile_.head));
+    for (int row = 0; row < 16; ++row) {
+      const float lse =
+          __shfl_sync(kAllLanes, row < 8 ? results[0].lse : results[1].lse, row % 8 * 4);
+      const int query = warp_query() + row;
+      if (query >= params.seqlen_q || !is_finite(lse)) continue;
+      values.recompute(q + query * params.q_strides.row, out + query * params.out_strides.row,
+                       query, mask_of(params).visible(query), lse);
+    }
+  }
+
+  /// The first row of a head.
+  STROBE_DEVICE const Storage* at(const void* data, const RowStrides& strides, int head) const {
+    return static_cast<const Storage*>(data) + tile_.sequence * strides.sequence +
+           head * strides.head;
+  }
+
+  const Params& params_;
+  const TensorMap& map_;
+  const Tile& tile_;
+  int barrier_;
+  int first_query_;
+};
+
+}  // namespace strobe::cuda

@@ -1,0 +1,161 @@
+#include "cuda/kernels/hopper_forward/hopper_forward.h"
+
+#include <algorithm>
+#include <numbers>
+
+#include "core/text.h"
+#include "cuda/driver/launch.h"
+#include "cuda/driver/memory.h"
+#include "cuda/driver/tensor_map.h"
+#include "cuda/kernels/operands.h"
+
+namespace strobe::cuda::hopper_forward {
+namespace {
+
+constexpr std::int64_t kMaxDim = 256;
+constexpr std::int64_t kMaxStrideBytes = std::int64_t{1} << 40;
+constexpr std::size_t kCounterBytes = 64;
+
+HopperForwardFeatures features_of(const Problem& problem) {
+  return {.arithmetic = arithmetic_of(problem.dtype, false),
+          .dim = static_cast<int>(problem.dim),
+          .causal = problem.causal};
+}
+
+std::int64_t query_blocks(const Problem& problem, const HopperForwardConfig& config) {
+  return (problem.seqlen_q + config.block_queries() - 1) / config.block_queries();
+}
+
+bool takes(const TensorView& view) {
+  const auto element = static_cast<std::int64_t>(size_of(view.dtype));
+  for (int axis = 0; axis + 1 < view.rank; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    const std::int64_t stride = view.strides[i] * element;
+    if (view.shape[i] > 1 && (stride <= 0 || stride >= kMaxStrideBytes)) return false;
+  }
+  return rows_aligned(view);
+}
+
+/// [sequence, row, head, dim], copied in boxes of so many rows of 64 elements.
+abi::TensorMap tensor_map(const TensorView& view, int box_rows) {
+  const auto element = static_cast<std::uint64_t>(size_of(view.dtype));
+  const auto size = [&](std::size_t axis) { return static_cast<std::uint64_t>(view.shape[axis]); };
+  // The stride of an axis of one is never used, but must be a legal one.
+  const auto stride = [&](std::size_t axis) {
+    return view.shape[axis] == 1 ? static_cast<std::uint64_t>(kChunkBytes)
+                                 : static_cast<std::uint64_t>(view.strides[axis]) * element;
+  };
+  return driver::encode({.type = view.dtype == DType::bf16 ? abi::TensorMapType::bfloat16
+                                                           : abi::TensorMapType::float16,
+                         .data = view.data,
+                         .rank = 4,
+                         .sizes = {size(3), size(1), size(2), size(0)},
+                         .strides = {stride(1), stride(2), stride(0)},
+                         .box = {64, static_cast<std::uint32_t>(box_rows), 1, 1},
+                         .swizzle = abi::TensorMapSwizzle::bytes128});
+}
+
+}  // namespace
+
+std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture) {
+  std::vector<jit::KernelDescription> all;
+  if (architecture.major != 9 || !architecture.specific) return all;
+  const auto add = [&all](HopperForwardFeatures features, long long keys) {
+    all.push_back(description(choose_hopper_forward(features, keys)));
+  };
+  for (const int dim : {64, 96, 128, 192, 256}) {
+    for (const bool causal : {false, true}) add({.dim = dim, .causal = causal}, 1024);
+  }
+  for (const bool causal : {false, true}) add({.causal = causal}, 16384);
+  add({.arithmetic = Arithmetic::fp16}, 1024);
+  add({.arithmetic = Arithmetic::fp16, .dim = 64, .causal = true}, 1024);
+  add({.dim = 40}, 1024);
+  add({.dim = 136, .causal = true}, 1024);
+  return all;
+}
+
+bool takes(const Problem& problem, const jit::Architecture& architecture) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  const Window window = problem.window;
+  const bool half = problem.dtype == DType::bf16 || problem.dtype == DType::fp16;
+  const bool plain = window.left < 0 && window.right < 0 && problem.softcap == 0 &&
+                     !problem.alibi && !problem.sinks && !problem.bias && problem.dropout == 0 &&
+                     !problem.varlen() && problem.softmax_scale() > 0;
+  const bool some = problem.batch > 0 && problem.seqlen_q > 0 && problem.keys() > 0;
+  return architecture.major == 9 && architecture.specific && problem.pass == Pass::forward &&
+         half && plain && some && problem.dim % 8 == 0 && problem.dim <= kMaxDim &&
+         problem.value_dim() == problem.dim && problem.seqlen_q < kMost && problem.keys() < kMost &&
+         problem.batch * problem.heads * query_blocks(problem, {}) < kMost;
+}
+
+bool takes(const Tensors& tensors) {
+  return takes(tensors.q) && takes(tensors.k) && takes(tensors.v) && takes(tensors.out);
+}
+
+Forward::Forward(const driver::Device& device, const Problem& problem)
+    : device_(device),
+      problem_(problem),
+      config_(choose_hopper_forward(features_of(problem), problem.keys())),
+      kernel_(jit::load(device, description(config_))),
+      function_(kernel_->function("hopper_forward")) {}
+
+TuningRecord Forward::tuning() const {
+  const HopperForwardShape& shape = config_.shape;
+  return {{"kernel", "hopper_forward"},
+          {"tile", concat(config_.block_queries(), "x", shape.block_keys)},
+          {"warpgroups", concat(shape.warpgroups)},
+          {"stages", concat(shape.stages)},
+          {"query slots", concat(shape.query_slots)},
+          {"registers", concat(kernel_->resources().front().registers)},
+          {"shared", concat(shared_bytes(config_))}};
+}
+
+std::size_t Forward::workspace_bytes() const {
+  return config_.features.causal ? kCounterBytes : 0;
+}
+
+HopperForwardParams Forward::params(const Tensors& tensors, void* workspace) const {
+  constexpr std::int64_t kCacheShare = std::int64_t{32} << 20;
+  HopperForwardParams params{};
+  params.q = tensors.q.data;
+  params.k = tensors.k.data;
+  params.v = tensors.v.data;
+  params.out = tensors.out.data;
+  params.lse = static_cast<float*>(tensors.lse.data);
+  params.next_tile = static_cast<unsigned*>(workspace);
+  params.q_strides = row_strides(tensors.q, false);
+  params.k_strides = row_strides(tensors.k, false);
+  params.v_strides = row_strides(tensors.v, false);
+  params.out_strides = row_strides(tensors.out, false);
+  if (tensors.lse.given()) params.lse_strides = lse_strides(tensors.lse, false);
+  params.sequences = static_cast<int>(problem_.batch);
+  params.heads = static_cast<int>(problem_.heads);
+  params.heads_per_key_head = static_cast<int>(problem_.group());
+  params.seqlen_q = static_cast<int>(problem_.seqlen_q);
+  params.seqlen_k = static_cast<int>(problem_.keys());
+  params.query_blocks = static_cast<int>(query_blocks(problem_, config_));
+  params.heads_per_section =
+      heads_per_section(config_.features, problem_.keys(), params.heads_per_key_head,
+                        problem_.batch * problem_.heads, kCacheShare);
+  params.tiles = params.query_blocks * params.sequences * params.heads;
+  params.scale = static_cast<float>(problem_.softmax_scale());
+  params.unit = params.scale * std::numbers::log2e_v<float>;
+  return params;
+}
+
+void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
+  constexpr int kWarpgroupRows = 64;
+  const HopperForwardParams values = params(tensors, workspace);
+  if (workspace_bytes() > 0) driver::fill_async(workspace, 0, kCounterBytes, stream);
+  driver::launch(
+      function_,
+      {.grid = {.x = static_cast<unsigned>(std::min(values.tiles, device_.multiprocessors()))},
+       .block = {.x = static_cast<unsigned>(config_.threads())},
+       .dynamic_shared_bytes = shared_bytes(config_)},
+      stream, tensor_map(tensors.q, kWarpgroupRows),
+      tensor_map(tensors.k, config_.shape.block_keys),
+      tensor_map(tensors.v, config_.shape.block_keys), tensor_map(tensors.out, kWarpgroupRows),
+      values);
+}
+
+}  // namespace strobe::cuda::hopper_forward

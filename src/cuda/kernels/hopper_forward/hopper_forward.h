@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cuda/jit/architecture.h"
+#include "cuda/jit/loaded_kernel.h"
+#include "cuda/kernels/hopper_forward/config.h"
+#include "cuda/kernels/hopper_forward/params.cuh"
+#include "strobe/implementation.h"
+
+// Flash attention, forward, on Hopper: tensors are copied by the unit that Hopper has for it, and
+// multiplied by whole warpgroups.
+namespace strobe::cuda::hopper_forward {
+
+/// Some for every head dim that is common, and each feature.
+std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture);
+
+/// Whether the kernel takes the problem on such a device.
+bool takes(const Problem& problem, const jit::Architecture& architecture);
+
+/// Whether the unit can copy tensors that lie so: their rows begin at multiples of 16 bytes, and no
+/// axis is broadcast or runs backwards.
+bool takes(const Tensors& tensors);
+
+/// The kernel planned for one problem on one device.
+class Forward {
+ public:
+  /// Compiles it, if nobody has before.
+  Forward(const driver::Device& device, const Problem& problem);
+
+  TuningRecord tuning() const;
+  std::size_t workspace_bytes() const;
+
+  /// Ordered on the stream, whose context must be current.
+  void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;
+
+ private:
+  HopperForwardParams params(const Tensors& tensors, void* workspace) const;
+
+  const driver::Device& device_;
+  Problem problem_;
+  HopperForwardConfig config_;
+  std::shared_ptr<const jit::LoadedKernel> kernel_;
+  driver::Function function_;
+};
+
+}  // namespace strobe::cuda::hopper_forward

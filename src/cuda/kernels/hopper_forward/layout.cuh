@@ -1,0 +1,116 @@
+#pragma once
+// What the roles of the kernel share: types, and the plan of shared memory.
+
+#include "config.cuh"
+#include "device/accumulator.cuh"
+#include "device/element.cuh"
+#include "device/mask.cuh"
+#include "device/ptx/tensor_copy.cuh"
+#include "device/ptx/wgmma.cuh"
+#include "device/slots.cuh"
+#include "device/softmax.cuh"
+#include "device/swizzled_tile.cuh"
+#include "kernels/hopper_forward/params.cuh"
+
+namespace strobe::cuda {
+
+using Params = HopperForwardParams;
+
+template <Arithmetic arithmetic>
+struct ElementOf;
+template <>
+struct ElementOf<Arithmetic::bf16> {
+  using Type = Bf16;
+  static constexpr ptx::HalfType kType = ptx::HalfType::bf16;
+};
+template <>
+struct ElementOf<Arithmetic::fp16> {
+  using Type = Fp16;
+  static constexpr ptx::HalfType kType = ptx::HalfType::fp16;
+};
+using Element = ElementOf<config::kArithmetic>::Type;
+using Storage = Element::Storage;
+constexpr ptx::HalfType kHalfType = ElementOf<config::kArithmetic>::kType;
+
+constexpr int kWarpgroupRows = 64;
+constexpr int kWarpgroupThreads = 128;
+constexpr int kBlockQueries = config::kWarpgroups * kWarpgroupRows;
+constexpr int kConsumerWarps = config::kWarpgroups * 4;
+constexpr int kColumns = round_up(config::kDim, 16);  ///< that are multiplied
+
+using QueryTile = SwizzledTile<kWarpgroupRows, config::kDim>;  ///< a warpgroup's; later its output
+using KeyTile = SwizzledTile<config::kBlockKeys, config::kDim>;
+using ValueTile = KeyTile;
+
+using Scores = Accumulator<1, config::kBlockKeys / 8>;
+using Output = Accumulator<1, kColumns / 8>;
+using Softmax = OnlineSoftmax<Scores::kRows, false>;
+using Mask = WindowMask<false, config::kCausal>;
+
+/// A warpgroup's share of the work has 64 of these queries.
+struct alignas(16) Tile {
+  int first_query;
+  int head;
+  int sequence;
+  int blocks;  ///< of keys, gone through from the last to the first; 0 if there are no more tiles
+};
+
+/// Tiles in shared memory that were handed out and that not all have taken up.
+constexpr int kTileSlots = 2;
+
+struct Control {
+  SlotBarriers<config::kQuerySlots> queries[config::kWarpgroups];
+  SlotBarriers<config::kStages> keys;
+  SlotBarriers<config::kStages> values;
+  SlotBarriers<kTileSlots> tiles;
+  Tile tile[kTileSlots];
+
+  /// By one thread.
+  STROBE_DEVICE void init() {
+    constexpr int kLoaders = 3;
+#pragma unroll
+    for (int i = 0; i < config::kWarpgroups; ++i) queries[i].init(1);
+    keys.init(kConsumerWarps);
+    values.init(kConsumerWarps);
+    tiles.init(kLoaders + kConsumerWarps);
+    ptx::fence_barrier_init();
+  }
+};
+
+/// The plan of shared memory. It begins where the compiler knows, so that every address is a
+/// constant and takes no register.
+class Shared {
+ public:
+  STROBE_DEVICE explicit Shared(void* memory)
+      : begin_(ptx::shared_address(memory)),
+        control_(reinterpret_cast<Control*>(static_cast<char*>(memory) + kControl)) {}
+
+  STROBE_DEVICE Word queries(int slot, int warpgroup) const {
+    return begin_ + (slot * config::kWarpgroups + warpgroup) * QueryTile::kBytes;
+  }
+  STROBE_DEVICE Word keys(int slot) const { return begin_ + kKeys + slot * KeyTile::kBytes; }
+  STROBE_DEVICE Word values(int slot) const { return begin_ + kValues + slot * ValueTile::kBytes; }
+  STROBE_DEVICE Control& control() const { return *control_; }
+
+ private:
+  static constexpr int kKeys = config::kQuerySlots * config::kWarpgroups * QueryTile::kBytes;
+  static constexpr int kValues = kKeys + config::kStages * KeyTile::kBytes;
+  static constexpr int kControl = kValues + config::kStages * ValueTile::kBytes;
+  static_assert(kControl + sizeof(Control) <= config::kDynamicSharedBytes);
+
+  Word begin_;
+  Control* control_;
+};
+
+STROBE_DEVICE int warp_in_group() {
+  return static_cast<int>(threadIdx.x) % kWarpgroupThreads / 32;
+}
+STROBE_DEVICE bool is_first_of_warpgroup() {
+  return threadIdx.x % kWarpgroupThreads == 0;
+}
+
+STROBE_DEVICE Mask mask_of(const Params& params) {
+  return {0, 0, params.seqlen_q, params.seqlen_k};
+}
+
+}  // namespace strobe::cuda

@@ -1,0 +1,143 @@
+#pragma once
+// The roles of the first warpgroup, one thread each: one hands out tiles, the others load queries,
+// keys and values ahead of those who use them.
+
+#include "device/schedule.cuh"
+#include "kernels/hopper_forward/layout.cuh"
+
+namespace strobe::cuda {
+
+/// How loaders see the tiles that are handed out.
+class TileReader {
+ public:
+  STROBE_DEVICE explicit TileReader(Control& control) : control_(control), slots_(control.tiles) {}
+
+  /// False if there are no more.
+  STROBE_DEVICE bool next(Tile& tile) {
+    slots_.wait();
+    tile = control_.tile[slots_.slot()];
+    slots_.release(slots_.slot());
+    slots_.next();
+    return tile.blocks > 0;
+  }
+
+ private:
+  Control& control_;
+  SlotUser<kTileSlots> slots_;
+};
+
+/// Hands out tiles. Where they are equally long the next is known from the start; where not, the
+/// longest come first and whoever is done asks for the next.
+class Scheduler {
+ public:
+  STROBE_DEVICE Scheduler(const Shared& shared, const Params& params)
+      : control_(shared.control()), params_(params) {}
+
+  STROBE_DEVICE void run() const {
+    SlotFiller<kTileSlots> slots(control_.tiles);
+    Word index = blockIdx.x;
+    for (bool more = true; more; index = after(index, more)) {
+      more = index < static_cast<Word>(params_.tiles);
+      const Tile tile = more ? tile_at(index) : Tile{0, 0, 0, 0};
+      control_.tile[slots.begin()] = tile;
+      ptx::arrive(slots.barrier());
+      slots.end();
+    }
+  }
+
+ private:
+  STROBE_DEVICE Word after(Word index, bool more) const {
+    if constexpr (config::kCausal) {
+      return more ? gridDim.x + atomicAdd(params_.next_tile, 1U) : 0;
+    } else {
+      return index + gridDim.x;
+    }
+  }
+
+  STROBE_DEVICE Tile tile_at(Word index) const {
+    const Schedule schedule = {params_.query_blocks, params_.heads, params_.sequences,
+                               params_.heads_per_section};
+    const WorkItem item = schedule.item<config::kCausal, 1>(index);
+    const int first = item.block * kBlockQueries;
+    const int end = smaller(first + kBlockQueries, params_.seqlen_q);
+    const Blocks blocks = mask_of(params_).blocks<config::kBlockKeys>(first, end);
+    // One at least, all hidden, gives rows that see nothing their result.
+    return {first, item.head, item.sequence, larger(blocks.end, 1)};
+  }
+
+  Control& control_;
+  const Params& params_;
+};
+
+/// Loads a tile of an operand, panel by panel.
+template <class OperandTile>
+STROBE_DEVICE void load_tile(Word to, const TensorMap& map, int row, int head, int sequence,
+                             Word barrier, ptx::CachePolicy policy) {
+  ptx::arrive_and_expect(barrier, OperandTile::kBytes);
+#pragma unroll
+  for (int panel = 0; panel < OperandTile::kPanels; ++panel) {
+    ptx::load_box(to + panel * OperandTile::kPanelBytes, map,
+                  {{panel * OperandTile::kPanelColumns, row, head, sequence}}, barrier, policy);
+  }
+}
+
+/// Every warpgroup has slots of its own for its queries.
+class QueryLoader {
+ public:
+  STROBE_DEVICE QueryLoader(const Shared& shared, const TensorMap& map)
+      : shared_(shared), map_(map) {}
+
+  STROBE_DEVICE void run() const {
+    Control& control = shared_.control();
+    TileReader tiles(control);
+    SlotTurn<config::kQuerySlots> turn;
+    for (Tile tile; tiles.next(tile); turn.next()) {
+#pragma unroll
+      for (int i = 0; i < config::kWarpgroups; ++i) {
+        const Word barrier = ptx::shared_address(&control.queries[i].full[turn.slot()]);
+        ptx::wait_for_phase(ptx::shared_address(&control.queries[i].empty[turn.slot()]),
+                            turn.parity() ^ 1);
+        load_tile<QueryTile>(shared_.queries(turn.slot(), i), map_,
+                             tile.first_query + i * kWarpgroupRows, tile.head, tile.sequence,
+                             barrier, ptx::CachePolicy::evict_first);
+      }
+    }
+  }
+
+ private:
+  const Shared& shared_;
+  const TensorMap& map_;
+};
+
+/// Keys or values, block by block.
+class KeyLoader {
+ public:
+  STROBE_DEVICE KeyLoader(Control& control, SlotBarriers<config::kStages>& barriers, Word slots,
+                          const TensorMap& map, int heads_per_key_head)
+      : tiles_(control),
+        filler_(barriers),
+        slots_(slots),
+        map_(map),
+        heads_per_key_head_(heads_per_key_head) {}
+
+  STROBE_DEVICE void run() {
+    for (Tile tile; tiles_.next(tile);) {
+      const int head = tile.head / heads_per_key_head_;
+      for (int block = tile.blocks - 1; block >= 0; --block) {
+        const int slot = filler_.begin();
+        load_tile<KeyTile>(slots_ + slot * KeyTile::kBytes, map_, block * config::kBlockKeys, head,
+                           tile.sequence, filler_.barrier(), ptx::CachePolicy::evict_last);
+        filler_.end();
+      }
+    }
+  }
+
+ private:
+  TileReader tiles_;
+  SlotFiller<config::kStages> filler_;
+  Word slots_;
+  const TensorMap& map_;
+  int heads_per_key_head_;
+};
+
+}  // namespace strobe::cuda

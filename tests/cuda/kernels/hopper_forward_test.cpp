@@ -1,0 +1,129 @@
+#include "cuda/kernels/hopper_forward/hopper_forward.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "cuda/driver/memory.h"
+#include "cuda/driver/stream.h"
+#include "cuda/gpu.h"
+
+namespace strobe::cuda::hopper_forward {
+namespace {
+
+const jit::Architecture kHopper{.major = 9, .minor = 0, .specific = true};
+
+TEST(HopperForward, EveryDimFitsTheMultiprocessor) {
+  for (int dim = 8; dim <= 256; dim += 8) {
+    for (const bool causal : {false, true}) {
+      for (const long long keys : {1LL, 1LL << 20}) {
+        const auto config = choose_hopper_forward({.dim = dim, .causal = causal}, keys);
+        SCOPED_TRACE(jit::configuration_text(description(config)));
+        EXPECT_LE(shared_bytes(config), shared_memory_of(90).per_block);
+        EXPECT_EQ(config.shape.block_keys % 16, 0);
+        // Asking for more registers than the block began with would wait for ever.
+        const int asked = 128 * (config.producer_registers() +
+                                 config.shape.warpgroups * config.consumer_registers());
+        EXPECT_LE(asked, config.threads() * config.registers_at_start());
+        EXPECT_GE(config.producer_registers(), 24);
+        EXPECT_LE(config.consumer_registers(), 240);
+      }
+    }
+  }
+}
+
+TEST(HopperForward, TakesWhatItWasMadeFor) {
+  for (const char* problem : {"b1 sq128 h2 d64 bf16", "b2 sq5 sk3 h4 hk2 d128 fp16 causal",
+                              "b1 sq9 h1 d8 bf16", "b1 sq9 h1 d256 bf16"}) {
+    EXPECT_TRUE(takes(Problem::parse(problem), kHopper)) << problem;
+  }
+  for (const char* problem :
+       {"b1 sq128 h2 d64 fp32", "b1 sq128 h2 d60 bf16", "b1 sq128 h2 d264 bf16",
+        "b1 sq128 h2 d64 dv128 bf16", "b1 sq128 h2 d64 bf16 w20:3", "b1 sq128 h2 d64 bf16 cap5",
+        "b1 sq128 h2 d64 bf16 sinks", "b1 sq128 h2 d64 bf16 drop0.2", "lq9,3 lk9,3 h2 d64 bf16",
+        "b1 sq128 h2 d64 bf16 bwd"}) {
+    EXPECT_FALSE(takes(Problem::parse(problem), kHopper)) << problem;
+  }
+  const Problem problem = Problem::parse("b1 sq128 h2 d64 bf16");
+  EXPECT_FALSE(takes(problem, {.major = 9, .minor = 0, .specific = false}));
+  EXPECT_FALSE(takes(problem, {.major = 8, .minor = 0, .specific = false}));
+  EXPECT_FALSE(takes(problem, {.major = 12, .minor = 0, .specific = false}));
+}
+
+TEST(HopperForward, TakesTensorsWhoseRowsAreAligned) {
+  alignas(16) static std::array<std::uint16_t, 4096> memory;
+  const auto view = TensorView::contiguous(memory.data(), DType::bf16, {2, 8, 2, 64});
+  const Tensors fine{.q = view, .k = view, .v = view, .out = view};
+  EXPECT_TRUE(takes(fine));
+  Tensors tensors = fine;
+  tensors.k.data = memory.data() + 4;
+  EXPECT_FALSE(takes(tensors)) << "a row begins between multiples of 16";
+  tensors = fine;
+  tensors.out.strides[1] = 132;
+  EXPECT_FALSE(takes(tensors)) << "the next one does";
+  tensors = fine;
+  tensors.v.strides[2] = 0;
+  EXPECT_FALSE(takes(tensors)) << "heads are broadcast";
+  tensors = fine;
+  tensors.q.shape[0] = 1;
+  tensors.q.strides[0] = 3;
+  EXPECT_TRUE(takes(tensors)) << "the stride of an axis of one means nothing";
+}
+
+class HopperForwardOnGpu : public test::OnGpuWithCompiler {
+ protected:
+  void SetUp() override {
+    test::OnGpuWithCompiler::SetUp();
+    if (!IsSkipped() && device().capability_major() != 9) GTEST_SKIP() << "no Hopper";
+  }
+};
+
+TEST_F(HopperForwardOnGpu, WhatAMaskHidesMayBeAnything) {
+  constexpr std::int64_t kLength = 150;
+  constexpr std::int64_t kDim = 64;
+  constexpr std::size_t kElements = kLength * kDim;
+  const Problem problem{.seqlen_q = kLength, .dim = kDim, .causal = true};
+  const driver::ContextScope scope(device());
+  const Forward forward(device(), problem);
+  const driver::Stream stream(device());
+
+  // The last key, which only the last query sees, holds `last`.
+  const auto output_with = [&](float last) {
+    std::vector<std::uint16_t> operand(kElements);
+    for (std::size_t i = 0; i < kElements; ++i) {
+      const float x = i / kDim == kLength - 1 ? last : static_cast<float>(i * 7 % 11) / 8 - 0.5F;
+      operand[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16);
+    }
+    const driver::DeviceMemory kv(device(), kElements * 2);
+    const driver::DeviceMemory q(device(), kElements * 2);
+    const driver::DeviceMemory out(device(), kElements * 2);
+    const driver::DeviceMemory workspace(device(), forward.workspace_bytes());
+    driver::copy_async(kv.data(), operand.data(), kElements * 2, stream.get());
+    driver::fill_async(q.data(), 0x3D, kElements * 2, stream.get());  // 0.046
+    const auto view = [&](const driver::DeviceMemory& memory) {
+      return TensorView::contiguous(memory.data(), DType::bf16, {1, kLength, 1, kDim},
+                                    {.kind = strobe::Device::Kind::cuda});
+    };
+    forward.run({.q = view(q), .k = view(kv), .v = view(kv), .out = view(out)}, workspace.data(),
+                stream.get());
+    driver::copy_async(operand.data(), out.data(), kElements * 2, stream.get());
+    stream.synchronize();
+    std::vector<float> numbers;
+    for (const std::uint16_t x : operand)
+      numbers.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16));
+    return numbers;
+  };
+
+  const std::vector<float> expected = output_with(0);
+  for (const float last :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const std::vector<float> output = output_with(last);
+    for (std::size_t i = 0; i < kElements - kDim; ++i)
+      ASSERT_NEAR(output[i], expected[i], 4e-3) << i / kDim << ", " << i % kDim;
+    for (std::size_t i = kElements - kDim; i < kElements; ++i)
+      ASSERT_FALSE(std::isfinite(output[i])) << i % kDim;
+  }
+}
+
+}  // namespace
+}  // namespace strobe::cuda::hopper_forward
