@@ -100,6 +100,14 @@ class Block {
   }
   void made_progress() { ++progress_; }
 
+  /// Lets the others go on for some turns, as a thread may be held up at any time.
+  void linger() {
+    for (unsigned turns = random() % 8; turns > 0; --turns) {
+      ++progress_;
+      leave();
+    }
+  }
+
   unsigned random() {
     random_ = random_ * 1664525 + 1013904223;
     return random_ / 65536;

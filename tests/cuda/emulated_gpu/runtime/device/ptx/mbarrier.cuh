@@ -28,6 +28,7 @@ inline void arrive_with(Word address, int bytes) {
   --barrier.missing;
   end_phase_if_complete(barrier);
   emulated::Block::current->made_progress();
+  emulated::Block::current->linger();
 }
 
 inline void init_barrier(Word address, int arrivals) {

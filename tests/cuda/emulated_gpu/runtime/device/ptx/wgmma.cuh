@@ -151,8 +151,9 @@ inline void wgmma_commit() {
   auto& units = emulated::Block::thread->units;
   units.groups.push_back(std::exchange(units.open_products, {}));
   // By chance, but all lanes of a warp alike.
-  const unsigned draw =
-      (emulated::Block::thread->number / 32 * 7919 + ++units.commits) * 2654435761U;
+  unsigned draw = emulated::Block::thread->number / 32 * 7919 + ++units.commits;
+  draw = (draw ^ draw >> 5) * 0x85EBCA6BU;
+  draw = (draw ^ draw >> 13) * 0xC2B2AE35U;
   if (draw >> 16 & 1) {
     while (units.computed < units.groups.size()) compute_next_group(units);
   }
