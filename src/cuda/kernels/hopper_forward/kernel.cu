@@ -33,6 +33,7 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1)
   extern __shared__ __align__(1024) uint4 memory[];
   const Shared shared(memory);
   if (threadIdx.x == 0) {
+    if (ptx::shared_address(memory) % QueryTile::kAlignment != 0) __trap();
     ptx::prefetch_map(query_map);
     ptx::prefetch_map(key_map);
     ptx::prefetch_map(value_map);

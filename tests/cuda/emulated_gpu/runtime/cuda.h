@@ -66,6 +66,10 @@ inline int __ffs(int x) {
   return __builtin_ffs(x);
 }
 
+[[noreturn]] inline void __trap() {
+  emulated::Block::current->fail("trap");
+}
+
 inline void __syncthreads() {
   emulated::Block::current->synchronize();
 }
