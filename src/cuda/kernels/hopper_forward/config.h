@@ -1,6 +1,7 @@
 #pragma once
 // How the kernel is compiled for a problem: what it computes and how it is cut.
 
+#include <algorithm>
 #include <array>
 
 #include "kernels/configuration.h"

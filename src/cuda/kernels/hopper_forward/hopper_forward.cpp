@@ -1,6 +1,8 @@
 #include "cuda/kernels/hopper_forward/hopper_forward.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <numbers>
 
 #include "core/text.h"
@@ -8,6 +10,7 @@
 #include "cuda/driver/memory.h"
 #include "cuda/driver/tensor_map.h"
 #include "cuda/kernels/operands.h"
+#include "strobe/error.h"
 
 namespace strobe::cuda::hopper_forward {
 namespace {
@@ -24,6 +27,30 @@ HopperForwardFeatures features_of(const Problem& problem) {
 
 std::int64_t query_blocks(const Problem& problem, const HopperForwardConfig& config) {
   return (problem.seqlen_q + config.block_queries() - 1) / config.block_queries();
+}
+
+/// The usual choice, or what STROBE_HOPPER_TILE says, to try shapes: "192x80", with "/1" for one
+/// slot of queries instead of two, and "/2/0" for warpgroups that do not take turns.
+HopperForwardConfig config_of(const Problem& problem) {
+  HopperForwardConfig config = choose_hopper_forward(features_of(problem), problem.keys());
+  const char* const tile = std::getenv("STROBE_HOPPER_TILE");
+  if (tile == nullptr) return config;
+  int queries = 0;
+  int turns = 1;
+  HopperForwardShape& shape = config.shape;
+  shape.query_slots = 2;
+  const int read =
+      std::sscanf(tile, "%dx%d/%d/%d", &queries, &shape.block_keys, &shape.query_slots, &turns);
+  shape.warpgroups = queries / 64;
+  shape.takes_turns = turns != 0;
+  const bool right = read >= 2 && queries % 64 == 0 && shape.warpgroups >= 2 &&
+                     shape.warpgroups <= 4 && shape.block_keys % 16 == 0 && shape.block_keys > 0 &&
+                     shape.block_keys <= 256 && shape.query_slots >= 1 && shape.query_slots <= 2;
+  if (!right || shared_bytes(config) > shared_memory_of(90).per_block) {
+    throw InvalidArgument("STROBE_HOPPER_TILE",
+                          concat("is '", tile, "', which is no tile or does not fit"));
+  }
+  return config;
 }
 
 bool takes(const TensorView& view) {
@@ -95,7 +122,7 @@ bool takes(const Tensors& tensors) {
 Forward::Forward(const driver::Device& device, const Problem& problem)
     : device_(device),
       problem_(problem),
-      config_(choose_hopper_forward(features_of(problem), problem.keys())),
+      config_(config_of(problem)),
       kernel_(jit::load(device, description(config_))),
       function_(kernel_->function("hopper_forward")) {}
 
@@ -106,6 +133,7 @@ TuningRecord Forward::tuning() const {
           {"warpgroups", concat(shape.warpgroups)},
           {"stages", concat(shape.stages)},
           {"query slots", concat(shape.query_slots)},
+          {"turns", shape.takes_turns ? "yes" : "no"},
           {"registers", concat(kernel_->resources().front().registers)},
           {"shared", concat(shared_bytes(config_))}};
 }
