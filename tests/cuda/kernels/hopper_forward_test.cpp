@@ -7,6 +7,7 @@
 #include "cuda/driver/memory.h"
 #include "cuda/driver/stream.h"
 #include "cuda/gpu.h"
+#include "cuda/jit/nvrtc.h"
 
 namespace strobe::cuda::hopper_forward {
 namespace {
@@ -68,6 +69,32 @@ TEST(HopperForward, TakesTensorsWhoseRowsAreAligned) {
   tensors.q.shape[0] = 1;
   tensors.q.strides[0] = 3;
   EXPECT_TRUE(takes(tensors)) << "the stride of an axis of one means nothing";
+}
+
+TEST(HopperForward, ItsProductsOverlap) {
+  if (!jit::found_nvrtc().missing.empty()) GTEST_SKIP() << jit::found_nvrtc().missing;
+  // Those that need the most registers; where these do not suffice, the assembler lets every
+  // product wait for the one before, and only says so.
+  const auto log_of = [](const HopperForwardConfig& config) {
+    const jit::KernelDescription kernel = description(config);
+    const std::string text(jit::embedded_source(kernel.source));
+    const jit::Headers headers =
+        jit::included_headers(text, {{"config.cuh", jit::config_header(kernel)}});
+    return jit::nvrtc()
+        .compile({.text = text,
+                  .name = kernel.source,
+                  .headers = headers,
+                  .options = {"--gpu-architecture=sm_90a", "--std=c++20",
+                              "--device-as-default-execution-space", "--no-cache",
+                              "--ptxas-options=--verbose"}})
+        .log;
+  };
+  for (const int dim : {64, 128, 256}) {
+    const auto config = choose_hopper_forward({.dim = dim, .causal = true}, 1 << 20);
+    EXPECT_EQ(log_of(config).find("serialized"), std::string::npos) << dim;
+  }
+  const HopperForwardConfig too_much{{.dim = 128}, {.block_keys = 176, .warpgroups = 3}};
+  EXPECT_NE(log_of(too_much).find("serialized"), std::string::npos) << "as it says there";
 }
 
 class HopperForwardOnGpu : public test::OnGpuWithCompiler {
