@@ -12,8 +12,18 @@ namespace strobe::cuda {
 struct HopperForwardFeatures {
   Arithmetic arithmetic = Arithmetic::bf16;  ///< bf16 or fp16
   int dim = 128;                             ///< of keys and values, a multiple of 8 to 256
-  bool causal = false;
+  bool window_left = false;
+  bool window_right = false;  ///< also if causal
 };
+
+constexpr bool has_mask(const HopperForwardFeatures& features) {
+  return features.window_left || features.window_right;
+}
+
+/// Whether later queries see more keys, and so take longer.
+constexpr bool last_queries_first(const HopperForwardFeatures& features) {
+  return features.window_right && !features.window_left;
+}
 
 /// How it is cut.
 struct HopperForwardShape {
@@ -57,7 +67,7 @@ struct Candidate {
   int dim;
   long long keys;
   HopperForwardShape shape;
-  bool causal = true;  ///< has registers for a causal mask
+  bool masks = true;  ///< has registers for them
 };
 
 // Scores, weights and output take block_keys · 3/4 + dim / 2 registers of a thread; two warpgroups
@@ -80,7 +90,7 @@ inline HopperForwardConfig choose_hopper_forward(const HopperForwardFeatures& fe
                                                  long long keys) {
   for (const auto& candidate : hopper_forward::kCandidates) {
     if (features.dim <= candidate.dim && keys >= candidate.keys &&
-        (candidate.causal || !features.causal))
+        (candidate.masks || !has_mask(features)))
       return {features, candidate.shape};
   }
   return {features, hopper_forward::kCandidates.back().shape};
@@ -90,7 +100,7 @@ inline HopperForwardConfig choose_hopper_forward(const HopperForwardFeatures& fe
 /// see Schedule. One after the other where all tiles are equally long.
 inline int heads_per_section(const HopperForwardFeatures& features, long long seqlen_k,
                              int heads_per_key_head, long long all_heads, long long cache_bytes) {
-  if (!features.causal) return 1;
+  if (!last_queries_first(features)) return 1;
   constexpr long long kElement = 2;
   const long long head_bytes = std::max(1LL, seqlen_k * 2 * features.dim * kElement);
   const long long heads = cache_bytes / head_bytes * heads_per_key_head;
@@ -105,7 +115,9 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
           .entries = {"hopper_forward"},
           .constants = {arithmetic_constant(features.arithmetic),
                         {"kDim", features.dim},
-                        {"kCausal", features.causal},
+                        {"kWindowLeft", features.window_left},
+                        {"kWindowRight", features.window_right},
+                        {"kLastQueriesFirst", last_queries_first(features)},
                         {"kBlockKeys", shape.block_keys},
                         {"kWarpgroups", shape.warpgroups},
                         {"kStages", shape.stages},

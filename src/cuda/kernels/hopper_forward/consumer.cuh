@@ -77,7 +77,7 @@ class Consumer {
     __syncwarp();
     release(tiles_);
     tiles_.next();
-    return tile.blocks > 0;
+    return tile.exists();
   }
 
   /// By every warp that is done with a slot.
@@ -121,26 +121,28 @@ class Consumer {
     const int first_key = block * config::kBlockKeys + Scores::column_index(0);
 #pragma unroll
     for (int r = 0; r < Scores::kRows; ++r) {
-      const int visible = mask_of(params_).visible(query + Scores::row_index(r)).end - first_key;
+      const KeyRange visible = mask_of(params_).visible(query + Scores::row_index(r));
+      const int begin = config::kWindowLeft ? visible.begin - first_key : 0;
+      const int end = visible.end - first_key;
 #pragma unroll
       for (int c = 0; c < Scores::kColumnTiles; ++c) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          if (8 * c + i >= visible) scores_.at(r, c, i) = minus_infinity();
+          if (8 * c + i < begin || 8 * c + i >= end) scores_.at(r, c, i) = minus_infinity();
         }
       }
     }
   }
-  /// Blocks from here on hide something from some of the warpgroup's queries.
-  STROBE_DEVICE int full_blocks(const Tile& tile) const {
+  /// What the warpgroup's queries see.
+  STROBE_DEVICE Blocks blocks_of(const Tile& tile) const {
     const int first = first_query(tile);
-    return mask_of(params_).blocks<config::kBlockKeys>(first, first + kWarpgroupRows).full_end;
+    return mask_of(params_).blocks<config::kBlockKeys>(first, first + kWarpgroupRows);
   }
 
   /// The first scores of a tile: nothing to rescale yet.
   STROBE_DEVICE void take_first(const Tile& tile) {
-    const int block = tile.blocks - 1;
-    if (block >= full_blocks(tile)) hide_scores(tile, block);
+    const int block = tile.last_block();
+    if (!blocks_of(tile).is_full(block)) hide_scores(tile, block);
     softmax_ = Softmax(params_.unit);
     float factor[Scores::kRows];
     softmax_.take(scores_, factor);
@@ -157,23 +159,28 @@ class Consumer {
     output_.clear();
   }
 
-  /// All blocks but the first, and the output of all but the last.
+  /// All blocks but the first, and the output of all but the last. Where something is hidden at one
+  /// end only, the other blocks have a loop of their own; where at both, registers are too few.
   STROBE_DEVICE void attend(const Tile& tile) {
-    int block = tile.blocks - 2;
-    if constexpr (config::kCausal) {
-      const int full = full_blocks(tile);
-      for (; block >= full; --block) step<true>(tile, block);
+    const Blocks blocks = blocks_of(tile);
+    int block = tile.last_block() - 1;
+    if constexpr (config::kWindowLeft) {
+      for (; block >= tile.first_block(); --block) step<true>(tile, blocks, block);
+    } else {
+      if constexpr (config::kWindowRight) {
+        for (; block >= blocks.full_end; --block) step<true>(tile, blocks, block);
+      }
+      for (; block >= 0; --block) step<false>(tile, blocks, block);
     }
-    for (; block >= 0; --block) step<false>(tile, block);
   }
 
-  template <bool hides>
-  STROBE_DEVICE void step(const Tile& tile, int block) {
+  template <bool may_hide>
+  STROBE_DEVICE void step(const Tile& tile, const Blocks& blocks, int block) {
     start_scores_of_block();
     start_output_of_block();
     if constexpr (config::kQuerySlots > 1) give_queries_back();
     finish_scores<1>();
-    if constexpr (hides) hide_scores(tile, block);
+    if (may_hide && !blocks.is_full(block)) hide_scores(tile, block);
     float factor[Scores::kRows];
     const bool rescale = softmax_.take(scores_, factor);
     finish_output();

@@ -33,7 +33,7 @@ class Epilogue {
     if constexpr (!config::kTakesTurns) ptx::sync_threads(barrier_, kWarpgroupThreads);
     stage(output, staging);
     ptx::fence_async_proxy();
-    if constexpr (config::kCausal) {
+    if constexpr (kHides) {
       wrong = ptx::any_of_threads(barrier_, kWarpgroupThreads, wrong);
     } else {
       ptx::sync_threads(barrier_, kWarpgroupThreads);
@@ -49,7 +49,7 @@ class Epilogue {
     }
     __syncwarp();
     store_lse(results);
-    if constexpr (config::kCausal) {
+    if constexpr (kHides) {
       if (wrong) recompute(results);
     }
   }
@@ -74,7 +74,7 @@ class Epilogue {
         for (int i = 0; i < 2; ++i) {
           float& x = output.at(r, c, i);
           x = results[r].empty ? 0.0F : x * results[r].factor;
-          if constexpr (config::kCausal) probe = fmaf(x, 0.0F, probe);
+          if constexpr (kHides) probe = fmaf(x, 0.0F, probe);
         }
       }
       wrong = wrong || (probe != 0 && is_finite(results[r].lse));

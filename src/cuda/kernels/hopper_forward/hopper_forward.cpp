@@ -20,9 +20,11 @@ constexpr std::int64_t kMaxStrideBytes = std::int64_t{1} << 40;
 constexpr std::size_t kCounterBytes = 64;
 
 HopperForwardFeatures features_of(const Problem& problem) {
+  const Window window = problem.effective_window();
   return {.arithmetic = arithmetic_of(problem.dtype, false),
           .dim = static_cast<int>(problem.dim),
-          .causal = problem.causal};
+          .window_left = window.left >= 0,
+          .window_right = window.right >= 0};
 }
 
 std::int64_t query_blocks(const Problem& problem, const HopperForwardConfig& config) {
@@ -91,23 +93,23 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
     all.push_back(description(choose_hopper_forward(features, keys)));
   };
   for (const int dim : {64, 96, 128, 192, 256}) {
-    for (const bool causal : {false, true}) add({.dim = dim, .causal = causal}, 1024);
+    for (const bool causal : {false, true}) add({.dim = dim, .window_right = causal}, 1024);
+    add({.dim = dim, .window_left = true, .window_right = true}, 1024);
   }
-  for (const bool causal : {false, true}) add({.causal = causal}, 16384);
+  for (const bool causal : {false, true}) add({.window_right = causal}, 16384);
+  add({.window_left = true}, 16384);
   add({.arithmetic = Arithmetic::fp16}, 1024);
-  add({.arithmetic = Arithmetic::fp16, .dim = 64, .causal = true}, 1024);
+  add({.arithmetic = Arithmetic::fp16, .dim = 64, .window_right = true}, 1024);
   add({.dim = 40}, 1024);
-  add({.dim = 136, .causal = true}, 1024);
+  add({.dim = 136, .window_right = true}, 1024);
   return all;
 }
 
 bool takes(const Problem& problem, const jit::Architecture& architecture) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
-  const Window window = problem.window;
   const bool half = problem.dtype == DType::bf16 || problem.dtype == DType::fp16;
-  const bool plain = window.left < 0 && window.right < 0 && problem.softcap == 0 &&
-                     !problem.alibi && !problem.sinks && !problem.bias && problem.dropout == 0 &&
-                     !problem.varlen() && problem.softmax_scale() > 0;
+  const bool plain = problem.softcap == 0 && !problem.alibi && !problem.sinks && !problem.bias &&
+                     problem.dropout == 0 && !problem.varlen() && problem.softmax_scale() > 0;
   const bool some = problem.batch > 0 && problem.seqlen_q > 0 && problem.keys() > 0;
   return architecture.major == 9 && architecture.specific && problem.pass == Pass::forward &&
          half && plain && some && problem.dim % 8 == 0 && problem.dim <= kMaxDim &&
@@ -139,7 +141,7 @@ TuningRecord Forward::tuning() const {
 }
 
 std::size_t Forward::workspace_bytes() const {
-  return config_.features.causal ? kCounterBytes : 0;
+  return last_queries_first(config_.features) ? kCounterBytes : 0;
 }
 
 HopperForwardParams Forward::params(const Tensors& tensors, void* workspace) const {
@@ -156,6 +158,9 @@ HopperForwardParams Forward::params(const Tensors& tensors, void* workspace) con
   params.v_strides = row_strides(tensors.v, false);
   params.out_strides = row_strides(tensors.out, false);
   if (tensors.lse.given()) params.lse_strides = lse_strides(tensors.lse, false);
+  const Window window = problem_.effective_window();
+  params.window_left = window_limit(window.left);
+  params.window_right = window_limit(window.right);
   params.sequences = static_cast<int>(problem_.batch);
   params.heads = static_cast<int>(problem_.heads);
   params.heads_per_key_head = static_cast<int>(problem_.group());

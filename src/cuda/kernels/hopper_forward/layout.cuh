@@ -45,14 +45,22 @@ using ValueTile = KeyTile;
 using Scores = Accumulator<1, config::kBlockKeys / 8>;
 using Output = Accumulator<1, kColumns / 8>;
 using Softmax = OnlineSoftmax<Scores::kRows, false>;
-using Mask = WindowMask<false, config::kCausal>;
+using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
+constexpr bool kHides = config::kWindowLeft || config::kWindowRight;
 
 /// A warpgroup's share of the work has 64 of these queries.
 struct alignas(16) Tile {
   int first_query;
   int head;
   int sequence;
-  int blocks;  ///< of keys, gone through from the last to the first; 0 if there are no more tiles
+  int block_begin;
+  int block_end;  ///< 0 if there are no more tiles
+
+  /// Blocks of keys, gone through from the last to the first: where nothing limits the window to
+  /// the left, the first is known to the compiler.
+  STROBE_DEVICE int first_block() const { return config::kWindowLeft ? block_begin : 0; }
+  STROBE_DEVICE int last_block() const { return block_end - 1; }
+  STROBE_DEVICE bool exists() const { return block_end > 0; }
 };
 
 /// Tiles in shared memory that were handed out and that not all have taken up.
@@ -110,7 +118,7 @@ STROBE_DEVICE bool is_first_of_warpgroup() {
 }
 
 STROBE_DEVICE Mask mask_of(const Params& params) {
-  return {0, 0, params.seqlen_q, params.seqlen_k};
+  return {params.window_left, params.window_right, params.seqlen_q, params.seqlen_k};
 }
 
 }  // namespace strobe::cuda

@@ -20,6 +20,9 @@ struct HopperForwardParams {
   RowStrides out_strides;
   RowStrides lse_strides;
 
+  long long window_left;   ///< where it is limited, and then at most 2³²
+  long long window_right;  ///< likewise; 0 if causal
+
   int sequences;
   int heads;
   int heads_per_key_head;

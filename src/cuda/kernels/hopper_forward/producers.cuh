@@ -18,7 +18,7 @@ class TileReader {
     tile = control_.tile[slots_.slot()];
     slots_.release(slots_.slot());
     slots_.next();
-    return tile.blocks > 0;
+    return tile.exists();
   }
 
  private:
@@ -38,7 +38,7 @@ class Scheduler {
     Word index = blockIdx.x;
     for (bool more = true; more; index = after(index, more)) {
       more = index < static_cast<Word>(params_.tiles);
-      const Tile tile = more ? tile_at(index) : Tile{0, 0, 0, 0};
+      const Tile tile = more ? tile_at(index) : Tile{};
       control_.tile[slots.begin()] = tile;
       ptx::arrive(slots.barrier());
       slots.end();
@@ -47,7 +47,7 @@ class Scheduler {
 
  private:
   STROBE_DEVICE Word after(Word index, bool more) const {
-    if constexpr (config::kCausal) {
+    if constexpr (config::kLastQueriesFirst) {
       return more ? gridDim.x + atomicAdd(params_.next_tile, 1U) : 0;
     } else {
       return index + gridDim.x;
@@ -57,12 +57,13 @@ class Scheduler {
   STROBE_DEVICE Tile tile_at(Word index) const {
     const Schedule schedule = {params_.query_blocks, params_.heads, params_.sequences,
                                params_.heads_per_section};
-    const WorkItem item = schedule.item<config::kCausal, 1>(index);
+    const WorkItem item = schedule.item<config::kLastQueriesFirst, 1>(index);
     const int first = item.block * kBlockQueries;
     const int end = smaller(first + kBlockQueries, params_.seqlen_q);
     const Blocks blocks = mask_of(params_).blocks<config::kBlockKeys>(first, end);
     // One at least, all hidden, gives rows that see nothing their result.
-    return {first, item.head, item.sequence, larger(blocks.end, 1)};
+    const bool empty = blocks.begin >= blocks.end;
+    return {first, item.head, item.sequence, empty ? 0 : blocks.begin, empty ? 1 : blocks.end};
   }
 
   Control& control_;
@@ -123,7 +124,7 @@ class KeyLoader {
   STROBE_DEVICE void run() {
     for (Tile tile; tiles_.next(tile);) {
       const int head = tile.head / heads_per_key_head_;
-      for (int block = tile.blocks - 1; block >= 0; --block) {
+      for (int block = tile.last_block(); block >= tile.first_block(); --block) {
         const int slot = filler_.begin();
         load_tile<KeyTile>(slots_ + slot * KeyTile::kBytes, map_, block * config::kBlockKeys, head,
                            tile.sequence, filler_.barrier(), ptx::CachePolicy::evict_last);
