@@ -1,9 +1,11 @@
 #include "cuda/kernels/hopper_forward/hopper_forward.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "cuda/driver/launch.h"
 #include "cuda/driver/memory.h"
 #include "cuda/driver/stream.h"
 #include "cuda/gpu.h"
@@ -36,13 +38,13 @@ TEST(HopperForward, EveryDimFitsTheMultiprocessor) {
 TEST(HopperForward, TakesWhatItWasMadeFor) {
   for (const char* problem :
        {"b1 sq128 h2 d64 bf16", "b2 sq5 sk3 h4 hk2 d128 fp16 causal", "b1 sq9 h1 d8 bf16",
-        "b1 sq9 h1 d256 bf16", "b1 sq128 h2 d64 bf16 w20:3"}) {
+        "b1 sq9 h1 d256 bf16", "b1 sq128 h2 d64 bf16 w20:3", "lq9,3 lk9,3 h2 d64 bf16"}) {
     EXPECT_TRUE(takes(Problem::parse(problem), kHopper)) << problem;
   }
   for (const char* problem :
        {"b1 sq128 h2 d64 fp32", "b1 sq128 h2 d60 bf16", "b1 sq128 h2 d264 bf16",
         "b1 sq128 h2 d64 dv128 bf16", "b1 sq128 h2 d64 bf16 cap5", "b1 sq128 h2 d64 bf16 sinks",
-        "b1 sq128 h2 d64 bf16 drop0.2", "lq9,3 lk9,3 h2 d64 bf16", "b1 sq128 h2 d64 bf16 bwd"}) {
+        "b1 sq128 h2 d64 bf16 drop0.2", "b1 sq128 h2 d64 bf16 bwd"}) {
     EXPECT_FALSE(takes(Problem::parse(problem), kHopper)) << problem;
   }
   const Problem problem = Problem::parse("b1 sq128 h2 d64 bf16");
@@ -65,6 +67,9 @@ TEST(HopperForward, TakesTensorsWhoseRowsAreAligned) {
   tensors = fine;
   tensors.v.strides[2] = 0;
   EXPECT_FALSE(takes(tensors)) << "heads are broadcast";
+  tensors = fine;
+  tensors.k.shape[1] = 0;
+  EXPECT_FALSE(takes(tensors)) << "nothing to copy";
   tensors = fine;
   tensors.q.shape[0] = 1;
   tensors.q.strides[0] = 3;
@@ -98,13 +103,82 @@ TEST(HopperForward, ItsProductsOverlap) {
   EXPECT_NE(log_of(too_much).find("serialized"), std::string::npos) << "as it says there";
 }
 
+/// The tiles of packed sequences as they are handed out: {first tile, sequence}, and at the end how
+/// many there are.
+using Order = std::vector<std::pair<unsigned, int>>;
+
 class HopperForwardOnGpu : public test::OnGpuWithCompiler {
  protected:
   void SetUp() override {
     test::OnGpuWithCompiler::SetUp();
     if (!IsSkipped() && device().capability_major() != 9) GTEST_SKIP() << "no Hopper";
   }
+
+  static Order order_of(const std::vector<int>& cu_seqlens_q, const std::vector<int>& cu_seqlens_k,
+                        int heads, int block_queries) {
+    const driver::ContextScope scope(device());
+    const driver::Stream stream(device());
+    const std::size_t bytes = cu_seqlens_q.size() * sizeof(int);
+    std::vector<SequenceTiles> order(cu_seqlens_q.size());
+    const std::size_t order_bytes = order.size() * sizeof(SequenceTiles);
+    unsigned next = 77;
+    const driver::DeviceMemory q(device(), bytes), k(device(), bytes);
+    const driver::DeviceMemory out(device(), order_bytes), counter(device(), sizeof next);
+    driver::copy_async(q.data(), cu_seqlens_q.data(), bytes, stream.get());
+    driver::copy_async(k.data(), cu_seqlens_k.data(), bytes, stream.get());
+    const auto kernel = jit::load(device(), hopper_order());
+    HopperOrderParams params{};
+    params.cu_seqlens_q = static_cast<const int*>(q.data());
+    params.cu_seqlens_k = static_cast<const int*>(k.data());
+    params.order = static_cast<SequenceTiles*>(out.data());
+    params.next_tile = static_cast<unsigned*>(counter.data());
+    params.sequences = static_cast<int>(cu_seqlens_q.size()) - 1;
+    params.heads = heads;
+    params.block_queries = block_queries;
+    driver::launch(kernel->function("hopper_order"), {.block = {.x = kHopperOrderThreads}},
+                   stream.get(), params);
+    driver::copy_async(order.data(), out.data(), order_bytes, stream.get());
+    driver::copy_async(&next, counter.data(), sizeof next, stream.get());
+    stream.synchronize();
+    EXPECT_EQ(next, 0U);
+    Order pairs;
+    for (const SequenceTiles& tiles : order) pairs.emplace_back(tiles.first, tiles.sequence);
+    return pairs;
+  }
 };
+
+TEST_F(HopperForwardOnGpu, HandsOutTheLongestSequencesFirst) {
+  // Five of 300, 0, 64, 65 and 1 queries and 10, 900, 70, 5000 and 0 keys.
+  EXPECT_EQ(order_of({0, 300, 300, 364, 429, 430}, {0, 10, 910, 980, 5980, 5980}, 3, 64),
+            (Order{{0, 3}, {6, 1}, {6, 2}, {9, 0}, {24, 4}, {27, 5}}));
+}
+
+TEST_F(HopperForwardOnGpu, HandsOutEverySequenceOnce) {
+  constexpr int kSequences = 1000;  // more than there are threads
+  std::vector<int> q{0}, k{0};
+  for (int i = 0; i < kSequences; ++i) {
+    q.push_back(q.back() + i % 7);
+    k.push_back(k.back() + i * 37 % 501);
+  }
+  const Order order = order_of(q, k, 2, 4);
+  std::vector<int> seen(kSequences, 0);
+  unsigned first = 0;
+  int longest = 0;
+  for (std::size_t place = kSequences; place-- > 0;) {
+    const auto sequence = static_cast<std::size_t>(order[place].second);
+    ++seen.at(sequence);
+    const int keys = k[sequence + 1] - k[sequence];
+    EXPECT_GE(keys, longest * 3 / 4) << "a quarter of a power of two is the same length";
+    longest = std::max(longest, keys);
+  }
+  for (std::size_t place = 0; place < kSequences; ++place) {
+    const auto sequence = static_cast<std::size_t>(order[place].second);
+    EXPECT_EQ(order[place].first, first);
+    first += 2 * static_cast<unsigned>((q[sequence + 1] - q[sequence] + 3) / 4);
+  }
+  EXPECT_EQ(seen, std::vector<int>(kSequences, 1));
+  EXPECT_EQ(order.back(), std::pair(first, kSequences));
+}
 
 TEST_F(HopperForwardOnGpu, WhatAMaskHidesMayBeAnything) {
   constexpr std::int64_t kLength = 150;

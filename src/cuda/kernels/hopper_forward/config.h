@@ -14,15 +14,17 @@ struct HopperForwardFeatures {
   int dim = 128;                             ///< of keys and values, a multiple of 8 to 256
   bool window_left = false;
   bool window_right = false;  ///< also if causal
+  bool variable_length = false;
 };
-
-constexpr bool has_mask(const HopperForwardFeatures& features) {
-  return features.window_left || features.window_right;
-}
 
 /// Whether later queries see more keys, and so take longer.
 constexpr bool last_queries_first(const HopperForwardFeatures& features) {
   return features.window_right && !features.window_left;
+}
+
+/// Whether some tiles take longer than others, so that blocks ask for the next when they are done.
+constexpr bool tiles_differ(const HopperForwardFeatures& features) {
+  return last_queries_first(features) || features.variable_length;
 }
 
 /// How it is cut.
@@ -62,25 +64,34 @@ constexpr int shared_bytes(const HopperForwardConfig& config) {
 
 namespace hopper_forward {
 
+/// What there are registers for besides the products and the softmax.
+enum class Room { nothing, masks, everything };
+
+constexpr Room room_needed(const HopperForwardFeatures& features) {
+  if (features.variable_length) return Room::everything;
+  return features.window_left || features.window_right ? Room::masks : Room::nothing;
+}
+
 /// A way to cut that serves dims up to `dim` and at least so many keys.
 struct Candidate {
   int dim;
   long long keys;
   HopperForwardShape shape;
-  bool masks = true;  ///< has registers for them
+  Room room = Room::everything;
 };
 
 // Scores, weights and output take block_keys · 3/4 + dim / 2 registers of a thread; two warpgroups
 // have 232, three have 160. The first that fits is taken. Three warpgroups read keys and values
 // from shared memory less often, but leave more queries of short sequences unused.
 inline constexpr std::array kCandidates = {
-    Candidate{64, 0, {.block_keys = 128, .warpgroups = 3}},
+    Candidate{64, 0, {.block_keys = 128, .warpgroups = 3}, Room::masks},
+    Candidate{64, 0, {.block_keys = 112, .warpgroups = 3}},
     Candidate{96, 0, {.block_keys = 96, .warpgroups = 3}},
     Candidate{128, 8192, {.block_keys = 80, .warpgroups = 3}},
     Candidate{128, 0, {.block_keys = 128, .warpgroups = 2}},
     Candidate{192, 0, {.block_keys = 112, .warpgroups = 2, .query_slots = 1}},
     Candidate{240, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}},
-    Candidate{256, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}, false},
+    Candidate{256, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}, Room::nothing},
     Candidate{256, 0, {.block_keys = 64, .warpgroups = 2, .query_slots = 1}},
 };
 
@@ -90,7 +101,7 @@ inline HopperForwardConfig choose_hopper_forward(const HopperForwardFeatures& fe
                                                  long long keys) {
   for (const auto& candidate : hopper_forward::kCandidates) {
     if (features.dim <= candidate.dim && keys >= candidate.keys &&
-        (candidate.masks || !has_mask(features)))
+        hopper_forward::room_needed(features) <= candidate.room)
       return {features, candidate.shape};
   }
   return {features, hopper_forward::kCandidates.back().shape};
@@ -117,7 +128,9 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
                         {"kDim", features.dim},
                         {"kWindowLeft", features.window_left},
                         {"kWindowRight", features.window_right},
+                        {"kVariableLength", features.variable_length},
                         {"kLastQueriesFirst", last_queries_first(features)},
+                        {"kTilesDiffer", tiles_differ(features)},
                         {"kBlockKeys", shape.block_keys},
                         {"kWarpgroups", shape.warpgroups},
                         {"kStages", shape.stages},
@@ -128,6 +141,17 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
           .threads = config.threads(),
           .dynamic_shared_bytes = shared_bytes(config),
           .max_registers = config.registers_at_start()};
+}
+
+inline constexpr int kHopperOrderThreads = 256;
+
+/// What puts packed sequences in order; see order.cu.
+inline jit::KernelDescription hopper_order() {
+  return {.name = "hopper_order",
+          .source = "kernels/hopper_forward/order.cu",
+          .entries = {"hopper_order"},
+          .threads = kHopperOrderThreads,
+          .max_registers = registers_of_a_thread(kHopperOrderThreads, 1)};
 }
 
 }  // namespace strobe::cuda

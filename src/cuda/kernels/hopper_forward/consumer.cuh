@@ -117,11 +117,12 @@ class Consumer {
   }
   /// Sets to minus infinity what the queries do not see of a block.
   STROBE_DEVICE void hide_scores(const Tile& tile, int block) {
+    const Mask mask = mask_of(params_, sequence_of(params_, tile));
     const int query = ptx::again(first_query(tile)) + warp_in_group() * 16;
     const int first_key = block * config::kBlockKeys + Scores::column_index(0);
 #pragma unroll
     for (int r = 0; r < Scores::kRows; ++r) {
-      const KeyRange visible = mask_of(params_).visible(query + Scores::row_index(r));
+      const KeyRange visible = mask.visible(query + Scores::row_index(r));
       const int begin = config::kWindowLeft ? visible.begin - first_key : 0;
       const int end = visible.end - first_key;
 #pragma unroll
@@ -136,7 +137,8 @@ class Consumer {
   /// What the warpgroup's queries see.
   STROBE_DEVICE Blocks blocks_of(const Tile& tile) const {
     const int first = first_query(tile);
-    return mask_of(params_).blocks<config::kBlockKeys>(first, first + kWarpgroupRows);
+    return mask_of(params_, sequence_of(params_, tile))
+        .blocks<config::kBlockKeys>(first, first + kWarpgroupRows);
   }
 
   /// The first scores of a tile: nothing to rescale yet.

@@ -38,14 +38,11 @@ class Epilogue {
     } else {
       ptx::sync_threads(barrier_, kWarpgroupThreads);
     }
-    if (is_first_of_warpgroup() && first_query_ < params_.seqlen_q) {
-#pragma unroll
-      for (int panel = 0; panel < QueryTile::kPanels; ++panel) {
-        ptx::store_box(
-            map_, {{panel * QueryTile::kPanelColumns, first_query_, tile_.head, tile_.sequence}},
-            staging + panel * QueryTile::kPanelBytes);
-      }
-      ptx::commit_stores();
+    if (config::kVariableLength && first_query_ + kWarpgroupRows > sequence().length_q) {
+      store_rows(staging);
+      ptx::sync_threads(barrier_, kWarpgroupThreads);
+    } else if (is_first_of_warpgroup() && first_query_ < sequence().length_q) {
+      store_boxes(staging);
     }
     __syncwarp();
     store_lse(results);
@@ -55,10 +52,10 @@ class Epilogue {
   }
 
  private:
+  STROBE_DEVICE Sequence sequence() const { return sequence_of(params_, tile_); }
+
   /// The first query of this warp.
-  STROBE_DEVICE int warp_query() const {
-    return first_query_ + warp_in_group() * 16;
-  }
+  STROBE_DEVICE int warp_query() const { return first_query_ + warp_in_group() * 16; }
 
   /// Returns whether a row came out wrong; see HiddenValues.
   STROBE_DEVICE bool normalise(Output& output, const Softmax& softmax,
@@ -95,14 +92,39 @@ class Epilogue {
     }
   }
 
+  STROBE_DEVICE void store_boxes(Word staging) const {
+    BoxOrigin origin = box_origin(tile_, sequence().first_q + first_query_, tile_.head);
+#pragma unroll
+    for (int panel = 0; panel < QueryTile::kPanels; ++panel) {
+      origin.at[0] = panel * QueryTile::kPanelColumns;
+      ptx::store_box(map_, origin, staging + panel * QueryTile::kPanelBytes);
+    }
+    ptx::commit_stores();
+  }
+
+  /// Where a box would also cover rows of the next sequence: those of this warp, chunk by chunk.
+  STROBE_DEVICE void store_rows(Word staging) const {
+    constexpr int kChunks = config::kDim / 8;
+    const Wide stride = params_.out_strides.row;
+    Storage* const out = output_rows() + warp_query() * stride;
+    for (int i = lane_index(); i < 16 * kChunks; i += 32) {
+      const int row = i / kChunks;
+      const int chunk = i % kChunks;
+      if (warp_query() + row >= sequence().length_q) break;
+      const int offset = QueryTile::chunk_offset(warp_in_group() * 16 + row, chunk);
+      *reinterpret_cast<uint4*>(out + row * stride + chunk * 8) = ptx::load_chunk(staging + offset);
+    }
+  }
+
   STROBE_DEVICE void store_lse(const RowResult (&results)[Output::kRows]) const {
     if (params_.lse == nullptr || lane_index() % 4 != 0) return;
     const RowStrides& strides = params_.lse_strides;
-    float* const lse = params_.lse + tile_.sequence * strides.sequence + tile_.head * strides.head;
+    float* const lse = params_.lse + tile_.sequence * strides.sequence +
+                       sequence().first_q * strides.row + tile_.head * strides.head;
 #pragma unroll
     for (int r = 0; r < Output::kRows; ++r) {
       const int query = warp_query() + Output::row_index(r);
-      if (query < params_.seqlen_q) lse[query * strides.row] = results[r].lse;
+      if (query < sequence().length_q) lse[query * strides.row] = results[r].lse;
     }
   }
 
@@ -116,30 +138,35 @@ class Epilogue {
     PlainLogits logits = {};
     logits.scale = params.scale;
     const HiddenValues<Element, PlainLogits, decltype(keep_all)> values = {
-        at(params.k, params.k_strides, key_head),
-        at(params.v, params.v_strides, key_head),
+        at(params.k, params.k_strides, sequence().first_k, key_head),
+        at(params.v, params.v_strides, sequence().first_k, key_head),
         params.k_strides.row,
         params.v_strides.row,
         config::kDim,
         config::kDim,
         logits,
         keep_all};
-    const Storage* const q = at(params.q, params.q_strides, tile_.head);
-    Storage* const out = const_cast<Storage*>(at(params.out, params.out_strides, tile_.head));
+    const Storage* const q = at(params.q, params.q_strides, sequence().first_q, tile_.head);
+    Storage* const out = output_rows();
     for (int row = 0; row < 16; ++row) {
       const float lse =
           __shfl_sync(kAllLanes, row < 8 ? results[0].lse : results[1].lse, row % 8 * 4);
       const int query = warp_query() + row;
-      if (query >= params.seqlen_q || !is_finite(lse)) continue;
+      if (query >= sequence().length_q || !is_finite(lse)) continue;
       values.recompute(q + query * params.q_strides.row, out + query * params.out_strides.row,
-                       query, mask_of(params).visible(query), lse);
+                       query, mask_of(params, sequence()).visible(query), lse);
     }
   }
 
-  /// The first row of a head.
-  STROBE_DEVICE const Storage* at(const void* data, const RowStrides& strides, int head) const {
+  /// A row of the sequence and a head.
+  STROBE_DEVICE const Storage* at(const void* data, const RowStrides& strides, Wide row,
+                                  int head) const {
     return static_cast<const Storage*>(data) + tile_.sequence * strides.sequence +
-           head * strides.head;
+           row * strides.row + head * strides.head;
+  }
+  STROBE_DEVICE Storage* output_rows() const {
+    return const_cast<Storage*>(
+        at(params_.out, params_.out_strides, sequence().first_q, tile_.head));
   }
 
   const Params& params_;

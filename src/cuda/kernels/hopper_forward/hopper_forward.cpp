@@ -24,11 +24,19 @@ HopperForwardFeatures features_of(const Problem& problem) {
   return {.arithmetic = arithmetic_of(problem.dtype, false),
           .dim = static_cast<int>(problem.dim),
           .window_left = window.left >= 0,
-          .window_right = window.right >= 0};
+          .window_right = window.right >= 0,
+          .variable_length = problem.varlen()};
 }
 
 std::int64_t query_blocks(const Problem& problem, const HopperForwardConfig& config) {
   return (problem.seqlen_q + config.block_queries() - 1) / config.block_queries();
+}
+
+/// Of packed sequences, whose lengths are known on the device alone, at most so many.
+std::int64_t tiles(const Problem& problem, const HopperForwardConfig& config) {
+  const std::int64_t all = problem.batch * query_blocks(problem, config);
+  if (!problem.varlen()) return all * problem.heads;
+  return std::min(all, problem.total_q() / config.block_queries() + problem.batch) * problem.heads;
 }
 
 /// The usual choice, or what STROBE_HOPPER_TILE says, to try shapes: "192x80", with "/1" for one
@@ -60,19 +68,26 @@ bool takes(const TensorView& view) {
   for (int axis = 0; axis + 1 < view.rank; ++axis) {
     const auto i = static_cast<std::size_t>(axis);
     const std::int64_t stride = view.strides[i] * element;
+    if (view.shape[i] == 0) return false;
     if (view.shape[i] > 1 && (stride <= 0 || stride >= kMaxStrideBytes)) return false;
   }
   return rows_aligned(view);
 }
 
-/// [sequence, row, head, dim], copied in boxes of so many rows of 64 elements.
+/// [sequence, row, head, dim], or [row, head, dim] of packed sequences, which are one; copied in
+/// boxes of so many rows of 64 elements.
 abi::TensorMap tensor_map(const TensorView& view, int box_rows) {
   const auto element = static_cast<std::uint64_t>(size_of(view.dtype));
-  const auto size = [&](std::size_t axis) { return static_cast<std::uint64_t>(view.shape[axis]); };
+  const bool packed = view.rank == 3;
+  const auto size = [&](std::size_t axis) {
+    if (packed && axis == 0) return std::uint64_t{1};
+    return static_cast<std::uint64_t>(view.shape[packed ? axis - 1 : axis]);
+  };
   // The stride of an axis of one is never used, but must be a legal one.
   const auto stride = [&](std::size_t axis) {
-    return view.shape[axis] == 1 ? static_cast<std::uint64_t>(kChunkBytes)
-                                 : static_cast<std::uint64_t>(view.strides[axis]) * element;
+    return size(axis) == 1
+               ? static_cast<std::uint64_t>(kChunkBytes)
+               : static_cast<std::uint64_t>(view.strides[packed ? axis - 1 : axis]) * element;
   };
   return driver::encode({.type = view.dtype == DType::bf16 ? abi::TensorMapType::bfloat16
                                                            : abi::TensorMapType::float16,
@@ -102,6 +117,11 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
   add({.arithmetic = Arithmetic::fp16, .dim = 64, .window_right = true}, 1024);
   add({.dim = 40}, 1024);
   add({.dim = 136, .window_right = true}, 1024);
+  for (const int dim : {64, 128, 256}) add({.dim = dim, .variable_length = true}, 1024);
+  add({.dim = 64, .window_right = true, .variable_length = true}, 1024);
+  add({.window_right = true, .variable_length = true}, 16384);
+  add({.dim = 192, .window_left = true, .window_right = true, .variable_length = true}, 1024);
+  all.push_back(hopper_order());
   return all;
 }
 
@@ -109,12 +129,14 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   const bool half = problem.dtype == DType::bf16 || problem.dtype == DType::fp16;
   const bool plain = problem.softcap == 0 && !problem.alibi && !problem.sinks && !problem.bias &&
-                     problem.dropout == 0 && !problem.varlen() && problem.softmax_scale() > 0;
+                     problem.dropout == 0 && problem.softmax_scale() > 0;
   const bool some = problem.batch > 0 && problem.seqlen_q > 0 && problem.keys() > 0;
+  const bool few = problem.seqlen_q < kMost && problem.keys() < kMost &&
+                   tiles(problem, {}) < kMost &&
+                   (!problem.varlen() || (problem.total_q() < kMost && problem.total_k() < kMost));
   return architecture.major == 9 && architecture.specific && problem.pass == Pass::forward &&
-         half && plain && some && problem.dim % 8 == 0 && problem.dim <= kMaxDim &&
-         problem.value_dim() == problem.dim && problem.seqlen_q < kMost && problem.keys() < kMost &&
-         problem.batch * problem.heads * query_blocks(problem, {}) < kMost;
+         half && plain && some && few && problem.dim % 8 == 0 && problem.dim <= kMaxDim &&
+         problem.value_dim() == problem.dim;
 }
 
 bool takes(const Tensors& tensors) {
@@ -126,7 +148,11 @@ Forward::Forward(const driver::Device& device, const Problem& problem)
       problem_(problem),
       config_(config_of(problem)),
       kernel_(jit::load(device, description(config_))),
-      function_(kernel_->function("hopper_forward")) {}
+      function_(kernel_->function("hopper_forward")) {
+  if (!problem.varlen()) return;
+  order_kernel_ = jit::load(device, hopper_order());
+  order_ = order_kernel_->function("hopper_order");
+}
 
 TuningRecord Forward::tuning() const {
   const HopperForwardShape& shape = config_.shape;
@@ -141,11 +167,15 @@ TuningRecord Forward::tuning() const {
 }
 
 std::size_t Forward::workspace_bytes() const {
-  return last_queries_first(config_.features) ? kCounterBytes : 0;
+  if (!tiles_differ(config_.features)) return 0;
+  const auto sequences = static_cast<std::size_t>(problem_.batch);
+  return kCounterBytes + (problem_.varlen() ? sizeof(SequenceTiles) * (sequences + 1) : 0);
 }
 
 HopperForwardParams Forward::params(const Tensors& tensors, void* workspace) const {
   constexpr std::int64_t kCacheShare = std::int64_t{32} << 20;
+  const bool packed = problem_.varlen();
+  const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
   HopperForwardParams params{};
   params.q = tensors.q.data;
   params.k = tensors.k.data;
@@ -153,11 +183,14 @@ HopperForwardParams Forward::params(const Tensors& tensors, void* workspace) con
   params.out = tensors.out.data;
   params.lse = static_cast<float*>(tensors.lse.data);
   params.next_tile = static_cast<unsigned*>(workspace);
-  params.q_strides = row_strides(tensors.q, false);
-  params.k_strides = row_strides(tensors.k, false);
-  params.v_strides = row_strides(tensors.v, false);
-  params.out_strides = row_strides(tensors.out, false);
-  if (tensors.lse.given()) params.lse_strides = lse_strides(tensors.lse, false);
+  params.cu_seqlens_q = ints(tensors.cu_seqlens_q);
+  params.cu_seqlens_k = ints(tensors.cu_seqlens_k);
+  params.order = order_in(workspace);
+  params.q_strides = row_strides(tensors.q, packed);
+  params.k_strides = row_strides(tensors.k, packed);
+  params.v_strides = row_strides(tensors.v, packed);
+  params.out_strides = row_strides(tensors.out, packed);
+  if (tensors.lse.given()) params.lse_strides = lse_strides(tensors.lse, packed);
   const Window window = problem_.effective_window();
   params.window_left = window_limit(window.left);
   params.window_right = window_limit(window.right);
@@ -170,16 +203,36 @@ HopperForwardParams Forward::params(const Tensors& tensors, void* workspace) con
   params.heads_per_section =
       heads_per_section(config_.features, problem_.keys(), params.heads_per_key_head,
                         problem_.batch * problem_.heads, kCacheShare);
-  params.tiles = params.query_blocks * params.sequences * params.heads;
+  params.tiles = static_cast<int>(tiles(problem_, config_));
   params.scale = static_cast<float>(problem_.softmax_scale());
   params.unit = params.scale * std::numbers::log2e_v<float>;
   return params;
 }
 
+SequenceTiles* Forward::order_in(void* workspace) const {
+  if (!problem_.varlen()) return nullptr;
+  return reinterpret_cast<SequenceTiles*>(static_cast<std::byte*>(workspace) + kCounterBytes);
+}
+
+void Forward::put_in_order(const Tensors& tensors, void* workspace, abi::Stream stream) const {
+  HopperOrderParams params{};
+  params.cu_seqlens_q = static_cast<const int*>(tensors.cu_seqlens_q.data);
+  params.cu_seqlens_k = static_cast<const int*>(tensors.cu_seqlens_k.data);
+  params.order = order_in(workspace);
+  params.next_tile = static_cast<unsigned*>(workspace);
+  params.sequences = static_cast<int>(problem_.batch);
+  params.heads = static_cast<int>(problem_.heads);
+  params.block_queries = config_.block_queries();
+  driver::launch(order_, {.block = {.x = kHopperOrderThreads}}, stream, params);
+}
+
 void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
   constexpr int kWarpgroupRows = 64;
   const HopperForwardParams values = params(tensors, workspace);
-  if (workspace_bytes() > 0) driver::fill_async(workspace, 0, kCounterBytes, stream);
+  if (problem_.varlen())
+    put_in_order(tensors, workspace, stream);
+  else if (tiles_differ(config_.features))
+    driver::fill_async(workspace, 0, kCounterBytes, stream);
   driver::launch(
       function_,
       {.grid = {.x = static_cast<unsigned>(std::min(values.tiles, device_.multiprocessors()))},

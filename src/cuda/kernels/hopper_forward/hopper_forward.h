@@ -39,11 +39,17 @@ class Forward {
  private:
   HopperForwardParams params(const Tensors& tensors, void* workspace) const;
 
+  /// Of packed sequences, behind the counter of tiles.
+  SequenceTiles* order_in(void* workspace) const;
+  void put_in_order(const Tensors& tensors, void* workspace, abi::Stream stream) const;
+
   const driver::Device& device_;
   Problem problem_;
   HopperForwardConfig config_;
   std::shared_ptr<const jit::LoadedKernel> kernel_;
   driver::Function function_;
+  std::shared_ptr<const jit::LoadedKernel> order_kernel_{};
+  driver::Function order_{};
 };
 
 }  // namespace strobe::cuda::hopper_forward

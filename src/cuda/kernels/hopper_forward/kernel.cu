@@ -14,12 +14,9 @@ STROBE_DEVICE void produce(const Shared& shared, const Params& params, const Ten
   const int role = warp_index();
   if (lane_index() != 0) return;
   if (role == 0) Scheduler(shared, params).run();
-  if (role == 1) QueryLoader(shared, query_map).run();
-  if (role == 2)
-    KeyLoader(control, control.keys, shared.keys(0), key_map, params.heads_per_key_head).run();
-  if (role == 3)
-    KeyLoader(control, control.values, shared.values(0), value_map, params.heads_per_key_head)
-        .run();
+  if (role == 1) QueryLoader(shared, query_map, params).run();
+  if (role == 2) KeyLoader(control, control.keys, shared.keys(0), key_map, params).run();
+  if (role == 3) KeyLoader(control, control.values, shared.values(0), value_map, params).run();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "device/mask.cuh"
 #include "device/ptx/tensor_copy.cuh"
 #include "device/ptx/wgmma.cuh"
+#include "device/sequence.cuh"
 #include "device/slots.cuh"
 #include "device/softmax.cuh"
 #include "device/swizzled_tile.cuh"
@@ -46,13 +47,14 @@ using Scores = Accumulator<1, config::kBlockKeys / 8>;
 using Output = Accumulator<1, kColumns / 8>;
 using Softmax = OnlineSoftmax<Scores::kRows, false>;
 using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
-constexpr bool kHides = config::kWindowLeft || config::kWindowRight;
+/// Whether keys that a query does not see, other than zeros, are multiplied all the same.
+constexpr bool kHides = config::kWindowLeft || config::kWindowRight || config::kVariableLength;
 
 /// A warpgroup's share of the work has 64 of these queries.
 struct alignas(16) Tile {
-  int first_query;
-  int head;
   int sequence;
+  int head;
+  int first_query;
   int block_begin;
   int block_end;  ///< 0 if there are no more tiles
 
@@ -62,6 +64,11 @@ struct alignas(16) Tile {
   STROBE_DEVICE int last_block() const { return block_end - 1; }
   STROBE_DEVICE bool exists() const { return block_end > 0; }
 };
+
+/// Where a row lies in a tensor, whose packed sequences are one. The columns begin at 0.
+STROBE_DEVICE BoxOrigin box_origin(const Tile& tile, int row, int head) {
+  return {{0, row, head, config::kVariableLength ? 0 : tile.sequence}};
+}
 
 /// Tiles in shared memory that were handed out and that not all have taken up.
 constexpr int kTileSlots = 2;
@@ -117,8 +124,12 @@ STROBE_DEVICE bool is_first_of_warpgroup() {
   return threadIdx.x % kWarpgroupThreads == 0;
 }
 
-STROBE_DEVICE Mask mask_of(const Params& params) {
-  return {params.window_left, params.window_right, params.seqlen_q, params.seqlen_k};
+STROBE_DEVICE Sequence sequence_of(const Params& params, const Tile& tile) {
+  return sequence_at<config::kVariableLength>(params, tile.sequence);
+}
+
+STROBE_DEVICE Mask mask_of(const Params& params, const Sequence& sequence) {
+  return {params.window_left, params.window_right, sequence.length_q, sequence.length_k};
 }
 
 }  // namespace strobe::cuda

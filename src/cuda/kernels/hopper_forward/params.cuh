@@ -6,6 +6,23 @@
 
 namespace strobe::cuda {
 
+/// Where the tiles of a packed sequence begin, in the order in which they are handed out.
+struct SequenceTiles {
+  unsigned first;
+  int sequence;
+};
+
+/// What puts sequences in that order is told.
+struct HopperOrderParams {
+  const int* cu_seqlens_q;
+  const int* cu_seqlens_k;
+  SequenceTiles* order;  ///< [sequences + 1]; the last one's tiles begin where there are no more
+  unsigned* next_tile;   ///< becomes 0
+  int sequences;
+  int heads;
+  int block_queries;
+};
+
 struct HopperForwardParams {
   const void* q;  ///< these four for rows that must be computed again, see HiddenValues
   const void* k;
@@ -13,6 +30,9 @@ struct HopperForwardParams {
   void* out;
   float* lse;           ///< or null
   unsigned* next_tile;  ///< 0 before the launch, where tiles are handed out as blocks ask for them
+  const int* cu_seqlens_q;     ///< [sequences + 1], with variable lengths
+  const int* cu_seqlens_k;     ///< likewise
+  const SequenceTiles* order;  ///< likewise
 
   RowStrides q_strides;
   RowStrides k_strides;
@@ -26,11 +46,11 @@ struct HopperForwardParams {
   int sequences;
   int heads;
   int heads_per_key_head;
-  int seqlen_q;
-  int seqlen_k;
-  int query_blocks;       ///< of a sequence
+  int seqlen_q;           ///< with variable lengths not used
+  int seqlen_k;           ///< likewise
+  int query_blocks;       ///< of a sequence, likewise
   int heads_per_section;  ///< see Schedule
-  int tiles;
+  int tiles;              ///< with variable lengths at most so many
 
   float scale;
   float unit;  ///< scale · log₂ e

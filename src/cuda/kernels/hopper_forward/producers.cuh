@@ -27,17 +27,20 @@ class TileReader {
 };
 
 /// Hands out tiles. Where they are equally long the next is known from the start; where not, the
-/// longest come first and whoever is done asks for the next.
+/// longest come first and whoever is done asks for the next. Packed sequences have been put in
+/// order for that, see order.cu.
 class Scheduler {
  public:
   STROBE_DEVICE Scheduler(const Shared& shared, const Params& params)
       : control_(shared.control()), params_(params) {}
 
-  STROBE_DEVICE void run() const {
+  STROBE_DEVICE void run() {
     SlotFiller<kTileSlots> slots(control_.tiles);
+    const Word tiles = config::kVariableLength ? params_.order[params_.sequences].first
+                                               : static_cast<Word>(params_.tiles);
     Word index = blockIdx.x;
     for (bool more = true; more; index = after(index, more)) {
-      more = index < static_cast<Word>(params_.tiles);
+      more = index < tiles;
       const Tile tile = more ? tile_at(index) : Tile{};
       control_.tile[slots.begin()] = tile;
       ptx::arrive(slots.barrier());
@@ -47,60 +50,78 @@ class Scheduler {
 
  private:
   STROBE_DEVICE Word after(Word index, bool more) const {
-    if constexpr (config::kLastQueriesFirst) {
+    if constexpr (config::kTilesDiffer) {
       return more ? gridDim.x + atomicAdd(params_.next_tile, 1U) : 0;
     } else {
       return index + gridDim.x;
     }
   }
 
-  STROBE_DEVICE Tile tile_at(Word index) const {
-    const Schedule schedule = {params_.query_blocks, params_.heads, params_.sequences,
-                               params_.heads_per_section};
-    const WorkItem item = schedule.item<config::kLastQueriesFirst, 1>(index);
+  STROBE_DEVICE Tile tile_at(Word index) {
+    const WorkItem item = item_at(index);
+    const Sequence sequence = sequence_at<config::kVariableLength>(params_, item.sequence);
     const int first = item.block * kBlockQueries;
-    const int end = smaller(first + kBlockQueries, params_.seqlen_q);
-    const Blocks blocks = mask_of(params_).blocks<config::kBlockKeys>(first, end);
+    const int end = smaller(first + kBlockQueries, sequence.length_q);
+    const Blocks blocks = mask_of(params_, sequence).blocks<config::kBlockKeys>(first, end);
     // One at least, all hidden, gives rows that see nothing their result.
     const bool empty = blocks.begin >= blocks.end;
-    return {first, item.head, item.sequence, empty ? 0 : blocks.begin, empty ? 1 : blocks.end};
+    return {item.sequence, item.head, first, empty ? 0 : blocks.begin, empty ? 1 : blocks.end};
+  }
+
+  STROBE_DEVICE WorkItem item_at(Word index) {
+    Schedule schedule = {params_.query_blocks, params_.heads, params_.sequences,
+                         params_.heads_per_section};
+    if constexpr (!config::kVariableLength) {
+      return schedule.item<config::kLastQueriesFirst, 1>(index);
+    } else {
+      while (index >= params_.order[place_ + 1].first) ++place_;  // indices only grow
+      const SequenceTiles tiles = params_.order[place_];
+      const Sequence sequence = sequence_at<true>(params_, tiles.sequence);
+      schedule.blocks = ceil_div(sequence.length_q, kBlockQueries);
+      schedule.sequences = 1;
+      WorkItem item = schedule.item<config::kLastQueriesFirst, 1>(index - tiles.first);
+      item.sequence = tiles.sequence;
+      return item;
+    }
   }
 
   Control& control_;
   const Params& params_;
+  int place_ = 0;  ///< in the order of packed sequences
 };
 
 /// Loads a tile of an operand, panel by panel.
 template <class OperandTile>
-STROBE_DEVICE void load_tile(Word to, const TensorMap& map, int row, int head, int sequence,
-                             Word barrier, ptx::CachePolicy policy) {
+STROBE_DEVICE void load_tile(Word to, const TensorMap& map, BoxOrigin origin, Word barrier,
+                             ptx::CachePolicy policy) {
   ptx::arrive_and_expect(barrier, OperandTile::kBytes);
 #pragma unroll
   for (int panel = 0; panel < OperandTile::kPanels; ++panel) {
-    ptx::load_box(to + panel * OperandTile::kPanelBytes, map,
-                  {{panel * OperandTile::kPanelColumns, row, head, sequence}}, barrier, policy);
+    origin.at[0] = panel * OperandTile::kPanelColumns;
+    ptx::load_box(to + panel * OperandTile::kPanelBytes, map, origin, barrier, policy);
   }
 }
 
 /// Every warpgroup has slots of its own for its queries.
 class QueryLoader {
  public:
-  STROBE_DEVICE QueryLoader(const Shared& shared, const TensorMap& map)
-      : shared_(shared), map_(map) {}
+  STROBE_DEVICE QueryLoader(const Shared& shared, const TensorMap& map, const Params& params)
+      : shared_(shared), map_(map), params_(params) {}
 
   STROBE_DEVICE void run() const {
     Control& control = shared_.control();
     TileReader tiles(control);
     SlotTurn<config::kQuerySlots> turn;
     for (Tile tile; tiles.next(tile); turn.next()) {
+      const int first = sequence_of(params_, tile).first_q + tile.first_query;
 #pragma unroll
       for (int i = 0; i < config::kWarpgroups; ++i) {
         const Word barrier = ptx::shared_address(&control.queries[i].full[turn.slot()]);
         ptx::wait_for_phase(ptx::shared_address(&control.queries[i].empty[turn.slot()]),
                             turn.parity() ^ 1);
         load_tile<QueryTile>(shared_.queries(turn.slot(), i), map_,
-                             tile.first_query + i * kWarpgroupRows, tile.head, tile.sequence,
-                             barrier, ptx::CachePolicy::evict_first);
+                             box_origin(tile, first + i * kWarpgroupRows, tile.head), barrier,
+                             ptx::CachePolicy::evict_first);
       }
     }
   }
@@ -108,26 +129,25 @@ class QueryLoader {
  private:
   const Shared& shared_;
   const TensorMap& map_;
+  const Params& params_;
 };
 
 /// Keys or values, block by block.
 class KeyLoader {
  public:
   STROBE_DEVICE KeyLoader(Control& control, SlotBarriers<config::kStages>& barriers, Word slots,
-                          const TensorMap& map, int heads_per_key_head)
-      : tiles_(control),
-        filler_(barriers),
-        slots_(slots),
-        map_(map),
-        heads_per_key_head_(heads_per_key_head) {}
+                          const TensorMap& map, const Params& params)
+      : tiles_(control), filler_(barriers), slots_(slots), map_(map), params_(params) {}
 
   STROBE_DEVICE void run() {
     for (Tile tile; tiles_.next(tile);) {
-      const int head = tile.head / heads_per_key_head_;
+      const int head = tile.head / params_.heads_per_key_head;
+      const int first = sequence_of(params_, tile).first_k;
       for (int block = tile.last_block(); block >= tile.first_block(); --block) {
         const int slot = filler_.begin();
-        load_tile<KeyTile>(slots_ + slot * KeyTile::kBytes, map_, block * config::kBlockKeys, head,
-                           tile.sequence, filler_.barrier(), ptx::CachePolicy::evict_last);
+        load_tile<KeyTile>(slots_ + slot * KeyTile::kBytes, map_,
+                           box_origin(tile, first + block * config::kBlockKeys, head),
+                           filler_.barrier(), ptx::CachePolicy::evict_last);
         filler_.end();
       }
     }
@@ -138,7 +158,7 @@ class KeyLoader {
   SlotFiller<config::kStages> filler_;
   Word slots_;
   const TensorMap& map_;
-  int heads_per_key_head_;
+  const Params& params_;
 };
 
 }  // namespace strobe::cuda
