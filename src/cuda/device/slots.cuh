@@ -29,6 +29,7 @@ template <int slots>
 class SlotTurn {
  public:
   STROBE_DEVICE int slot() const { return static_cast<int>(count_ % slots); }
+  STROBE_DEVICE int slot_before() const { return static_cast<int>((count_ + slots - 1) % slots); }
   STROBE_DEVICE Word parity() const { return count_ / slots % 2; }
   STROBE_DEVICE void next() { ++count_; }
 
@@ -65,6 +66,7 @@ class SlotUser {
       : barriers_(ptx::shared_address(&barriers)) {}
 
   STROBE_DEVICE int slot() const { return turn_.slot(); }
+  STROBE_DEVICE int slot_before() const { return turn_.slot_before(); }
   STROBE_DEVICE void wait() const {
     ptx::wait_for_phase(barriers_ + turn_.slot() * 8, turn_.parity());
   }

@@ -65,11 +65,11 @@ constexpr int shared_bytes(const HopperForwardConfig& config) {
 namespace hopper_forward {
 
 /// What there are registers for besides the products and the softmax.
-enum class Room { nothing, masks, everything };
+enum class Room { nothing, causal, everything };
 
 constexpr Room room_needed(const HopperForwardFeatures& features) {
-  if (features.variable_length) return Room::everything;
-  return features.window_left || features.window_right ? Room::masks : Room::nothing;
+  if (features.window_left || features.variable_length) return Room::everything;
+  return features.window_right ? Room::causal : Room::nothing;
 }
 
 /// A way to cut that serves dims up to `dim` and at least so many keys.
@@ -84,14 +84,14 @@ struct Candidate {
 // have 232, three have 160. The first that fits is taken. Three warpgroups read keys and values
 // from shared memory less often, but leave more queries of short sequences unused.
 inline constexpr std::array kCandidates = {
-    Candidate{64, 0, {.block_keys = 128, .warpgroups = 3}, Room::masks},
+    Candidate{64, 0, {.block_keys = 128, .warpgroups = 3}, Room::causal},
     Candidate{64, 0, {.block_keys = 112, .warpgroups = 3}},
     Candidate{96, 0, {.block_keys = 96, .warpgroups = 3}},
     Candidate{128, 8192, {.block_keys = 80, .warpgroups = 3}},
     Candidate{128, 0, {.block_keys = 128, .warpgroups = 2}},
     Candidate{192, 0, {.block_keys = 112, .warpgroups = 2, .query_slots = 1}},
     Candidate{240, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}},
-    Candidate{256, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}, Room::nothing},
+    Candidate{256, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}, Room::causal},
     Candidate{256, 0, {.block_keys = 64, .warpgroups = 2, .query_slots = 1}},
 };
 

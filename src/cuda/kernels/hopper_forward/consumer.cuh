@@ -50,34 +50,42 @@ class Consumer {
         softmax_(params.unit) {}
 
   STROBE_DEVICE void run() {
-    Tile tile;
-    if (!next_tile(tile)) return;
-    begin(tile);
+    tiles_.wait();
+    if (!tile().exists()) return;
+    begin();
     for (;;) {
-      attend(tile);
+      attend();
       if constexpr (config::kQuerySlots > 1) {
-        const Tile done = tile;
         give_queries_back();
-        if (!next_tile(tile)) return end(done);
-        go_over(done, tile);
+        if (!next_tile()) return end(tile_before());
+        go_over();
       } else {
-        end(tile);
+        end(tile());
         give_queries_back();
         queries_.next();
-        if (!next_tile(tile)) return;
-        begin(tile);
+        const bool more = next_tile();
+        give_tile_back();
+        if (!more) return;
+        begin();
       }
     }
   }
 
  private:
-  STROBE_DEVICE bool next_tile(Tile& tile) {
-    tiles_.wait();
-    tile = shared_.control().tile[tiles_.slot()];
-    __syncwarp();
-    release(tiles_);
+  /// What is worked on, and what was before. They stay in shared memory until they are given back,
+  /// for there are few registers.
+  STROBE_DEVICE const Tile& tile() const { return shared_.control().tile[tiles_.slot()]; }
+  STROBE_DEVICE const Tile& tile_before() const {
+    return shared_.control().tile[tiles_.slot_before()];
+  }
+  STROBE_DEVICE bool next_tile() {
     tiles_.next();
-    return tile.exists();
+    tiles_.wait();
+    return tile().exists();
+  }
+  STROBE_DEVICE void give_tile_back() {
+    __syncwarp();
+    if (lane_index() == 0) tiles_.release(tiles_.slot_before());
   }
 
   /// By every warp that is done with a slot.
@@ -112,13 +120,11 @@ class Consumer {
     values_.next();
   }
 
-  STROBE_DEVICE int first_query(const Tile& tile) const {
-    return tile.first_query + warpgroup_ * kWarpgroupRows;
-  }
+  STROBE_DEVICE int first_query() const { return tile().first_query + warpgroup_ * kWarpgroupRows; }
   /// Sets to minus infinity what the queries do not see of a block.
-  STROBE_DEVICE void hide_scores(const Tile& tile, int block) {
-    const Mask mask = mask_of(params_, sequence_of(params_, tile));
-    const int query = ptx::again(first_query(tile)) + warp_in_group() * 16;
+  STROBE_DEVICE void hide_scores(int block) {
+    const Mask mask = mask_of(params_, sequence_of(params_, tile()));
+    const int query = first_query() + warp_in_group() * 16;
     const int first_key = block * config::kBlockKeys + Scores::column_index(0);
 #pragma unroll
     for (int r = 0; r < Scores::kRows; ++r) {
@@ -135,54 +141,55 @@ class Consumer {
     }
   }
   /// What the warpgroup's queries see.
-  STROBE_DEVICE Blocks blocks_of(const Tile& tile) const {
-    const int first = first_query(tile);
-    return mask_of(params_, sequence_of(params_, tile))
+  STROBE_DEVICE Blocks visible_blocks() const {
+    const int first = first_query();
+    return mask_of(params_, sequence_of(params_, tile()))
         .blocks<config::kBlockKeys>(first, first + kWarpgroupRows);
   }
 
   /// The first scores of a tile: nothing to rescale yet.
-  STROBE_DEVICE void take_first(const Tile& tile) {
-    const int block = tile.last_block();
-    if (!blocks_of(tile).is_full(block)) hide_scores(tile, block);
+  STROBE_DEVICE void take_first() {
+    const int block = tile().last_block();
+    if (!visible_blocks().is_full(block)) hide_scores(block);
     softmax_ = Softmax(params_.unit);
     float factor[Scores::kRows];
     softmax_.take(scores_, factor);
   }
 
   /// The first tile, or any where queries have one slot only.
-  STROBE_DEVICE void begin(const Tile& tile) {
+  STROBE_DEVICE void begin() {
     queries_.wait();
     start_scores_of_block();
     turns_.pass();
     finish_scores<0>();
-    take_first(tile);
+    take_first();
     pack(weights_, scores_);
     output_.clear();
   }
 
   /// All blocks but the first, and the output of all but the last. Where something is hidden at one
   /// end only, the other blocks have a loop of their own; where at both, registers are too few.
-  STROBE_DEVICE void attend(const Tile& tile) {
-    const Blocks blocks = blocks_of(tile);
-    int block = tile.last_block() - 1;
+  STROBE_DEVICE void attend() {
+    const Blocks blocks = visible_blocks();
+    int block = tile().last_block() - 1;
     if constexpr (config::kWindowLeft) {
-      for (; block >= tile.first_block(); --block) step<true>(tile, blocks, block);
+      const int first = tile().first_block();
+      for (; block >= first; --block) step<true>(blocks, block);
     } else {
       if constexpr (config::kWindowRight) {
-        for (; block >= blocks.full_end; --block) step<true>(tile, blocks, block);
+        for (; block >= blocks.full_end; --block) step<true>(blocks, block);
       }
-      for (; block >= 0; --block) step<false>(tile, blocks, block);
+      for (; block >= 0; --block) step<false>(blocks, block);
     }
   }
 
   template <bool may_hide>
-  STROBE_DEVICE void step(const Tile& tile, const Blocks& blocks, int block) {
+  STROBE_DEVICE void step(const Blocks& blocks, int block) {
     start_scores_of_block();
     start_output_of_block();
     if constexpr (config::kQuerySlots > 1) give_queries_back();
     finish_scores<1>();
-    if (may_hide && !blocks.is_full(block)) hide_scores(tile, block);
+    if (may_hide && !blocks.is_full(block)) hide_scores(block);
     float factor[Scores::kRows];
     const bool rescale = softmax_.take(scores_, factor);
     finish_output();
@@ -194,17 +201,18 @@ class Consumer {
   }
 
   /// The last output of a tile together with the first scores of the next.
-  STROBE_DEVICE void go_over(const Tile& done, const Tile& tile) {
+  STROBE_DEVICE void go_over() {
     queries_.next();
     queries_.wait();
     start_scores_of_block();
     start_output_of_block();
     finish_scores<1>();
     Softmax softmax_done = softmax_;
-    take_first(tile);
+    take_first();
     finish_output();
     pack(weights_, scores_);  // first, for the scores take twice the registers
-    store(done, softmax_done, slot_before());
+    store(tile_before(), softmax_done, queries_.slot_before());
+    give_tile_back();
     output_.clear();
   }
 
@@ -224,18 +232,13 @@ class Consumer {
     storing_ = true;
   }
 
-  /// Where the queries of the tile before were.
-  STROBE_DEVICE int slot_before() const {
-    return config::kQuerySlots - 1 - queries_.slot();
-  }
-
   /// The output of the tile before was staged where its queries had been: gives that slot back once
   /// the stores have read it.
   STROBE_DEVICE void give_queries_back() {
     if (!storing_) return;
     if (is_first_of_warpgroup()) {
       ptx::wait_until_stores_have_read();
-      queries_.release(slot_before());
+      queries_.release(queries_.slot_before());
     }
     __syncwarp();
     storing_ = false;

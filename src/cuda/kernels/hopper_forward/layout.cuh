@@ -70,8 +70,9 @@ STROBE_DEVICE BoxOrigin box_origin(const Tile& tile, int row, int head) {
   return {{0, row, head, config::kVariableLength ? 0 : tile.sequence}};
 }
 
-/// Tiles in shared memory that were handed out and that not all have taken up.
-constexpr int kTileSlots = 2;
+/// Tiles in shared memory: that which is worked on, and those that were handed out ahead, as few as
+/// can be where tiles differ, lest a block that has long ones keep others from its next.
+constexpr int kTileSlots = config::kTilesDiffer ? 2 : 4;
 
 struct Control {
   SlotBarriers<config::kQuerySlots> queries[config::kWarpgroups];
