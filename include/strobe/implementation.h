@@ -52,6 +52,7 @@ struct PlanOptions {
   int device = 0;     ///< which GPU
   bool tf32 = false;  ///< fp32 on GPUs may be rounded to TF32 for products: faster, less exact
   bool deterministic = false;  ///< the backward pass on GPUs gives the same bits in every run
+  bool fast = false;  ///< of 16 bits, the forward pass on Hopper may round more: faster, less exact
 };
 
 /// What `plan` decided for one problem; reusable, also from several threads at once as long as

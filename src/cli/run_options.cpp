@@ -49,13 +49,16 @@ void RunOptions::add_to(CLI::App& command) {
                    "Let GPUs round fp32 to TF32 in products: faster, and as exact as fp16");
   command.add_flag("--deterministic", deterministic,
                    "Let the backward pass on GPUs give the same bits in every run");
+  command.add_flag("--fast", fast,
+                   "Let the forward pass of 16 bits on Hopper round more: faster, less exact");
 }
 
 PlanOptions RunOptions::plan() const {
   return {.threads = threads,
           .device = device.value_or(Device{}).index,
           .tf32 = tf32,
-          .deterministic = deterministic};
+          .deterministic = deterministic,
+          .fast = fast};
 }
 
 void RunOptions::require_device() const {

@@ -21,8 +21,9 @@ struct RunOptions {
   int threads = 0;
   bool tf32 = false;
   bool deterministic = false;
+  bool fast = false;
 
-  /// --device, --threads, --tf32 and --deterministic.
+  /// --device, --threads, --tf32, --deterministic and --fast.
   void add_to(CLI::App& command);
 
   PlanOptions plan() const;

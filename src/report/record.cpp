@@ -67,11 +67,6 @@ std::string command_line() {
   return line;
 }
 
-/// What else was asked of a GPU.
-json options_record(const PlanOptions& options) {
-  return {{"tf32", options.tf32}, {"deterministic", options.deterministic}};
-}
-
 /// What every record has, whoever wrote it.
 template <class Result>
 json common_record(const Result& result, const Problem& problem, int threads) {
@@ -178,6 +173,10 @@ json times_record(const Statistics& ms) {
 }
 
 }  // namespace
+
+json options_record(const PlanOptions& options) {
+  return {{"tf32", options.tf32}, {"deterministic", options.deterministic}, {"fast", options.fast}};
+}
 
 json record_of(const Benchmark& b, const Peaks& peaks) {
   json record = common_record(b, b.problem, peaks.threads);

@@ -21,6 +21,9 @@ nlohmann::json record_of(const Benchmark& benchmark, const Peaks& peaks);
 /// The record of one verified implementation: no times, an error for every tensor.
 nlohmann::json record_of(const Case& what, const Report& report);
 
+/// What was asked of a GPU besides the problem.
+nlohmann::json options_record(const PlanOptions& options);
+
 /// The machine's part of a record, with the GPU of this index. 0 threads are those that it would
 /// use by itself.
 nlohmann::json machine_record(int threads, int gpu = 0);

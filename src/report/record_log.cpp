@@ -84,7 +84,7 @@ std::string conditions_text(const json& record) {
   const std::string device = text_at(record, "/device");
   if (!device.starts_with("cuda")) return text;
   text += fmt::format(", {} {}", device, text_at(record, "/machine/gpu/name"));
-  for (const char* option : {"tf32", "deterministic"}) {
+  for (const char* option : {"tf32", "deterministic", "fast"}) {
     if (text_at(record, fmt::format("/options/{}", option)) == "true")
       text += fmt::format(", {}", option);
   }
@@ -160,11 +160,10 @@ RecordKey key_of(const json& record) {
 
 std::string conditions_here(Device::Kind kind, const PlanOptions& options,
                             const SamplingPolicy& policy) {
-  return conditions_text(
-      {{"device", to_string({kind, options.device})},
-       {"options", {{"tf32", options.tf32}, {"deterministic", options.deterministic}}},
-       {"machine", machine_record(options.threads, options.device)},
-       {"sampling", {{"cache", name_of(policy.cache_on(kind))}}}});
+  return conditions_text({{"device", to_string({kind, options.device})},
+                          {"options", options_record(options)},
+                          {"machine", machine_record(options.threads, options.device)},
+                          {"sampling", {{"cache", name_of(policy.cache_on(kind))}}}});
 }
 
 Progression progression(std::span<const RecordKey> wanted, std::span<const json> records) {

@@ -70,6 +70,24 @@ class OnlineSoftmax {
     return rescale;
   }
 
+  /// The same relative to the maximum that there is, whatever the logits are: nothing has to be
+  /// rescaled. Returns false, and the logits are lost, if in any lane of the warp the weights of a
+  /// row add up to `limit` or more, or to NaN, as they do where no maximum is known yet.
+  template <class Logits>
+  STROBE_DEVICE bool take_below(Logits& logits, float limit) {
+    float total[rows];
+    bool below = true;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      total[r] = exponentiate(logits, r, maximum_[r]);
+      below = below && total[r] < limit;
+    }
+    if (__any_sync(kAllLanes, !below)) return false;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) sum_[r] += total[r];
+    return true;
+  }
+
   /// Adds up the sums of the lanes that share a row. Once, at the end.
   STROBE_DEVICE void finish() {
 #pragma unroll
@@ -100,7 +118,11 @@ class OnlineSoftmax {
   template <class Logits>
   STROBE_DEVICE float exponentiate(Logits& logits, int row) const {
     // Relative to 0 where nothing was seen: 2^-∞ is 0 all the same, and ∞ - ∞ is not.
-    const float highest = maximum_[row] == minus_infinity() ? 0.0F : maximum_[row];
+    return exponentiate(logits, row, maximum_[row] == minus_infinity() ? 0.0F : maximum_[row]);
+  }
+
+  template <class Logits>
+  STROBE_DEVICE float exponentiate(Logits& logits, int row, float highest) const {
     const float base = highest * unit_;
     float total = 0;
 #pragma unroll

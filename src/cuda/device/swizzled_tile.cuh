@@ -13,14 +13,15 @@ struct SwizzledTile {
   static constexpr int kRows = rows;
   static constexpr int kPanelColumns = 64;
   static constexpr int kPanels = ceil_div(columns, kPanelColumns);
-  static constexpr int kPanelBytes = rows * 128;
+  static constexpr int kLineBytes = 128;
+  static constexpr int kPanelBytes = rows * kLineBytes;
   static constexpr int kBytes = kPanels * kPanelBytes;
   static constexpr int kAlignment = 1024;  ///< of the first byte: eight lines
   static_assert(rows % 8 == 0);
 
   /// Where chunk `chunk`, 8 columns, of a row lies from the tile's beginning.
-  STROBE_DEVICE static constexpr int chunk_offset(int row, int chunk) {
-    return chunk / 8 * kPanelBytes + row * 128 + ((chunk ^ row) % 8 << 4);
+  STROBE_DEVICE static constexpr Word chunk_offset(Word row, Word chunk) {
+    return chunk / 8 * kPanelBytes + row * kLineBytes + (chunk ^ row) % 8 * 16;
   }
 
   /// The tile as an operand whose inner axis are the columns: 16 of them from 16 · step on.
@@ -30,7 +31,7 @@ struct SwizzledTile {
 
   /// The tile as a right operand whose inner axis are the rows: 16 of them from 16 · step on.
   STROBE_DEVICE static unsigned long long along_rows(Word tile, int step) {
-    return describe(tile, kPanelBytes) + static_cast<Word>(step * 16 * 128) / 16;
+    return describe(tile, kPanelBytes) + static_cast<Word>(step * 16 * kLineBytes) / 16;
   }
 
  private:

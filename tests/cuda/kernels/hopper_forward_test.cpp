@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "cuda/driver/launch.h"
@@ -114,6 +115,49 @@ class HopperForwardOnGpu : public test::OnGpuWithCompiler {
     if (!IsSkipped() && device().capability_major() != 9) GTEST_SKIP() << "no Hopper";
   }
 
+  /// Of one head in bf16 whose queries are 0.046 throughout. What keys and values hold is told by
+  /// functions of the row and the column.
+  template <class Keys, class Values>
+  static std::vector<float> output_of(const Problem& problem, bool fast, Keys keys, Values values) {
+    const driver::ContextScope scope(device());
+    const Forward forward(device(), problem, fast);
+    const driver::Stream stream(device());
+    const auto operand_of = [&](auto number) {
+      std::vector<std::uint16_t> operand;
+      for (std::int64_t row = 0; row < problem.keys(); ++row) {
+        for (std::int64_t column = 0; column < problem.dim; ++column) {
+          const float x = number(row, column);
+          operand.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16));
+        }
+      }
+      return operand;
+    };
+    const std::vector<std::uint16_t> k_there = operand_of(keys), v_there = operand_of(values);
+    std::vector<std::uint16_t> result(static_cast<std::size_t>(problem.seqlen_q * problem.dim));
+    const std::size_t q_bytes = result.size() * 2, k_bytes = k_there.size() * 2;
+    const driver::DeviceMemory q(device(), q_bytes), k(device(), k_bytes), v(device(), k_bytes);
+    const driver::DeviceMemory out(device(), q_bytes);
+    const driver::DeviceMemory workspace(device(), forward.workspace_bytes());
+    driver::fill_async(q.data(), 0x3D, q_bytes, stream.get());
+    driver::copy_async(k.data(), k_there.data(), k_bytes, stream.get());
+    driver::copy_async(v.data(), v_there.data(), k_bytes, stream.get());
+    const auto view = [&](const driver::DeviceMemory& memory, std::int64_t rows) {
+      return TensorView::contiguous(memory.data(), DType::bf16, {1, rows, 1, problem.dim},
+                                    {.kind = strobe::Device::Kind::cuda});
+    };
+    forward.run({.q = view(q, problem.seqlen_q),
+                 .k = view(k, problem.keys()),
+                 .v = view(v, problem.keys()),
+                 .out = view(out, problem.seqlen_q)},
+                workspace.data(), stream.get());
+    driver::copy_async(result.data(), out.data(), q_bytes, stream.get());
+    stream.synchronize();
+    std::vector<float> numbers;
+    for (const std::uint16_t x : result)
+      numbers.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16));
+    return numbers;
+  }
+
   static Order order_of(const std::vector<int>& cu_seqlens_q, const std::vector<int>& cu_seqlens_k,
                         int heads, int block_queries) {
     const driver::ContextScope scope(device());
@@ -181,50 +225,59 @@ TEST_F(HopperForwardOnGpu, HandsOutEverySequenceOnce) {
 }
 
 TEST_F(HopperForwardOnGpu, WhatAMaskHidesMayBeAnything) {
-  constexpr std::int64_t kLength = 150;
-  constexpr std::int64_t kDim = 64;
-  constexpr std::size_t kElements = kLength * kDim;
-  const Problem problem{.seqlen_q = kLength, .dim = kDim, .causal = true};
-  const driver::ContextScope scope(device());
-  const Forward forward(device(), problem);
-  const driver::Stream stream(device());
-
+  const Problem problem{.seqlen_q = 150, .dim = 64, .causal = true};
   // The last key, which only the last query sees, holds `last`.
   const auto output_with = [&](float last) {
-    std::vector<std::uint16_t> operand(kElements);
-    for (std::size_t i = 0; i < kElements; ++i) {
-      const float x = i / kDim == kLength - 1 ? last : static_cast<float>(i * 7 % 11) / 8 - 0.5F;
-      operand[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16);
-    }
-    const driver::DeviceMemory kv(device(), kElements * 2);
-    const driver::DeviceMemory q(device(), kElements * 2);
-    const driver::DeviceMemory out(device(), kElements * 2);
-    const driver::DeviceMemory workspace(device(), forward.workspace_bytes());
-    driver::copy_async(kv.data(), operand.data(), kElements * 2, stream.get());
-    driver::fill_async(q.data(), 0x3D, kElements * 2, stream.get());  // 0.046
-    const auto view = [&](const driver::DeviceMemory& memory) {
-      return TensorView::contiguous(memory.data(), DType::bf16, {1, kLength, 1, kDim},
-                                    {.kind = strobe::Device::Kind::cuda});
+    const auto number = [last](std::int64_t row, std::int64_t column) {
+      return row == 149 ? last : static_cast<float>((row * 64 + column) * 7 % 11) / 8 - 0.5F;
     };
-    forward.run({.q = view(q), .k = view(kv), .v = view(kv), .out = view(out)}, workspace.data(),
-                stream.get());
-    driver::copy_async(operand.data(), out.data(), kElements * 2, stream.get());
-    stream.synchronize();
-    std::vector<float> numbers;
-    for (const std::uint16_t x : operand)
-      numbers.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16));
-    return numbers;
+    return output_of(problem, false, number, number);
   };
-
   const std::vector<float> expected = output_with(0);
   for (const float last :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     const std::vector<float> output = output_with(last);
-    for (std::size_t i = 0; i < kElements - kDim; ++i)
-      ASSERT_NEAR(output[i], expected[i], 4e-3) << i / kDim << ", " << i % kDim;
-    for (std::size_t i = kElements - kDim; i < kElements; ++i)
-      ASSERT_FALSE(std::isfinite(output[i])) << i % kDim;
+    for (std::size_t i = 0; i < 149 * 64; ++i)
+      ASSERT_NEAR(output[i], expected[i], 4e-3) << i / 64 << ", " << i % 64;
+    for (std::size_t i = 149 * 64; i < output.size(); ++i)
+      ASSERT_FALSE(std::isfinite(output[i])) << i % 64;
   }
+}
+
+TEST_F(HopperForwardOnGpu, AFixedReferenceIsRightForAllNumbers) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Problem problem{.seqlen_q = 70, .seqlen_k = 400, .dim = 64};
+  // Keys are gone through from the last to the first. A key that holds x has the logit 0.37 x.
+  const auto expect_as_strict = [&](const char* what, const std::function<float(int)>& key,
+                                    float value) {
+    const auto keys = [&](std::int64_t row, std::int64_t) { return key(static_cast<int>(row)); };
+    const auto values = [&](std::int64_t row, std::int64_t column) {
+      return value * static_cast<float>(1 + (row + column) % 5) / 5;
+    };
+    const std::vector<float> strict = output_of(problem, false, keys, values);
+    const std::vector<float> fast = output_of(problem, true, keys, values);
+    for (std::size_t i = 0; i < strict.size(); ++i) {
+      ASSERT_EQ(std::isfinite(fast[i]), std::isfinite(strict[i])) << what << ", " << i;
+      if (!std::isfinite(strict[i])) continue;
+      ASSERT_NEAR(fast[i] / value, strict[i] / value, 8e-3) << what;
+    }
+  };
+  expect_as_strict(
+      "the same", [](int) { return 1.0F; }, 1);
+  expect_as_strict(
+      "slowly more", [](int row) { return static_cast<float>(400 - row) / 8; }, 1);
+  expect_as_strict(
+      "far more", [](int row) { return static_cast<float>(400 - row) * 1e3F; }, 1);
+  expect_as_strict(
+      "less", [](int row) { return static_cast<float>(row) * 1e3F; }, 1);
+  expect_as_strict(
+      "a NaN", [](int row) { return row == 3 ? std::nanf("") : 1.0F; }, 1);
+  expect_as_strict(
+      "an infinity", [](int row) { return row == 3 ? kInfinity : 1.0F; }, 1);
+  expect_as_strict(
+      "nothing at first", [](int row) { return row < 200 ? 1.0F : -kInfinity; }, 1);
+  expect_as_strict(
+      "sums that overflow", [](int row) { return row < 2 ? 50.0F : 0.0F; }, 3e35F);
 }
 
 }  // namespace

@@ -28,8 +28,7 @@ class Flash final : public Implementation {
   Plan make_plan(const Problem& problem, const PlanOptions& options) const override {
     const auto& device = driver::Device::at(options.device);
     const driver::ContextScope scope(device);
-    if (problem.pass == Pass::forward)
-      return plan_of<ForwardPass>(device, problem, true, options.tf32);
+    if (problem.pass == Pass::forward) return plan_of<ForwardPass>(device, problem, true, options);
     return plan_of<portable_backward::Backward>(device, problem, options.deterministic, options);
   }
 

@@ -16,18 +16,19 @@ bool hopper_is_on() {
 
 }  // namespace
 
-ForwardPass::ForwardPass(const driver::Device& device, const Problem& problem, bool tf32)
-    : device_(device), problem_(problem), tf32_(tf32) {
+ForwardPass::ForwardPass(const driver::Device& device, const Problem& problem,
+                         const PlanOptions& options)
+    : device_(device), problem_(problem), options_(options) {
   if (hopper_is_on() && hopper_forward::takes(problem, jit::Architecture::of(device)) &&
       driver::can_encode_tensor_maps())
-    hopper_ = std::make_unique<const hopper_forward::Forward>(device, problem);
+    hopper_ = std::make_unique<const hopper_forward::Forward>(device, problem, options.fast);
   else
     portable();
 }
 
 const portable_forward::Forward& ForwardPass::portable() const {
   std::call_once(portable_once_, [this] {
-    portable_ = std::make_unique<const portable_forward::Forward>(device_, problem_, tf32_);
+    portable_ = std::make_unique<const portable_forward::Forward>(device_, problem_, options_.tf32);
   });
   return *portable_;
 }

@@ -12,7 +12,7 @@ namespace strobe::cuda::flash {
 /// else by the portable one.
 class ForwardPass {
  public:
-  ForwardPass(const driver::Device& device, const Problem& problem, bool tf32);
+  ForwardPass(const driver::Device& device, const Problem& problem, const PlanOptions& options);
 
   TuningRecord tuning() const;
   std::size_t workspace_bytes() const;
@@ -23,7 +23,7 @@ class ForwardPass {
 
   const driver::Device& device_;
   Problem problem_;
-  bool tf32_;
+  PlanOptions options_;
   std::unique_ptr<const hopper_forward::Forward> hopper_{};
   mutable std::once_flag portable_once_{};
   /// Beside the other one, made when the first operands come that lie as only it can take them.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "device/reference.cuh"
 #include "kernels/configuration.h"
 
 namespace strobe::cuda {
@@ -15,6 +16,7 @@ struct HopperForwardFeatures {
   bool window_left = false;
   bool window_right = false;  ///< also if causal
   bool variable_length = false;
+  Reference reference = Reference::running;
 };
 
 /// Whether later queries see more keys, and so take longer.
@@ -65,11 +67,11 @@ constexpr int shared_bytes(const HopperForwardConfig& config) {
 namespace hopper_forward {
 
 /// What there are registers for besides the products and the softmax.
-enum class Room { nothing, causal, everything };
+enum class Room { causal, fixed_reference, everything };
 
 constexpr Room room_needed(const HopperForwardFeatures& features) {
   if (features.window_left || features.variable_length) return Room::everything;
-  return features.window_right ? Room::causal : Room::nothing;
+  return features.reference == Reference::fixed ? Room::fixed_reference : Room::causal;
 }
 
 /// A way to cut that serves dims up to `dim` and at least so many keys.
@@ -91,7 +93,7 @@ inline constexpr std::array kCandidates = {
     Candidate{128, 0, {.block_keys = 128, .warpgroups = 2}},
     Candidate{192, 0, {.block_keys = 112, .warpgroups = 2, .query_slots = 1}},
     Candidate{240, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}},
-    Candidate{256, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}, Room::causal},
+    Candidate{256, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}, Room::fixed_reference},
     Candidate{256, 0, {.block_keys = 64, .warpgroups = 2, .query_slots = 1}},
 };
 
@@ -118,6 +120,13 @@ inline int heads_per_section(const HopperForwardFeatures& features, long long se
   return static_cast<int>(std::max(1LL, std::min({heads, all_heads, 1LL << 20})));
 }
 
+/// kReference
+inline jit::Constant reference_constant(Reference reference) {
+  return {"kReference", jit::Enumerator{"strobe::cuda::Reference",
+                                        reference == Reference::fixed ? "fixed" : "running",
+                                        "device/reference.cuh"}};
+}
+
 /// Its choices as the kernel knows them.
 inline jit::KernelDescription description(const HopperForwardConfig& config) {
   const auto& [features, shape] = config;
@@ -125,6 +134,7 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
           .source = "kernels/hopper_forward/kernel.cu",
           .entries = {"hopper_forward"},
           .constants = {arithmetic_constant(features.arithmetic),
+                        reference_constant(features.reference),
                         {"kDim", features.dim},
                         {"kWindowLeft", features.window_left},
                         {"kWindowRight", features.window_right},

@@ -95,9 +95,11 @@ class Consumer {
   }
 
   STROBE_DEVICE void start_scores_of_block() {
+    // Described anew each time, for want of registers to keep the descriptions in.
+    const Word queries = ptx::again(shared_.queries(queries_.slot(), warpgroup_));
     keys_.wait();
     turns_.wait();
-    start_scores(scores_, shared_.queries(queries_.slot(), warpgroup_), shared_.keys(keys_.slot()));
+    start_scores(scores_, queries, shared_.keys(keys_.slot()));
   }
   STROBE_DEVICE void start_output_of_block() {
     values_.wait();
@@ -109,6 +111,8 @@ class Consumer {
   STROBE_DEVICE void finish_scores() {
     ptx::wgmma_wait<pending>();
     ptx::pin(scores_.tile[0]);
+  }
+  STROBE_DEVICE void give_keys_back() {
     release(keys_);
     keys_.next();
   }
@@ -154,6 +158,25 @@ class Consumer {
     softmax_ = Softmax(params_.unit);
     float factor[Scores::kRows];
     softmax_.take(scores_, factor);
+    fits_ = true;
+  }
+
+  /// The scores of a block that hides nothing, whose keys are still there. Returns as
+  /// Softmax::take does. What the fixed reference is too low for is multiplied again; from then on
+  /// the reference runs until the end of the tile, so that this happens once.
+  STROBE_DEVICE bool take_relative_to_first(float (&factor)[Scores::kRows]) {
+    // So far sums and output are from overflowing, also where the output's type has few exponents.
+    constexpr float kLimit = config::kArithmetic == Arithmetic::fp16 ? 0x1p15F : 0x1p32F;
+    if (fits_) {
+      if (softmax_.take_below(scores_, kLimit)) return false;
+      ptx::wgmma_wait<0>();  // for the registers of the weights
+      ptx::pin(weights_);
+      multiply_again(scores_, shared_.queries(queries_.slot(), warpgroup_),
+                     shared_.keys(keys_.slot()));
+      clear(weights_);
+      fits_ = false;
+    }
+    return softmax_.take(scores_, factor);
   }
 
   /// The first tile, or any where queries have one slot only.
@@ -162,6 +185,7 @@ class Consumer {
     start_scores_of_block();
     turns_.pass();
     finish_scores<0>();
+    give_keys_back();
     take_first();
     pack(weights_, scores_);
     output_.clear();
@@ -177,7 +201,9 @@ class Consumer {
       for (; block >= first; --block) step<true>(blocks, block);
     } else {
       if constexpr (config::kWindowRight) {
-        for (; block >= blocks.full_end; --block) step<true>(blocks, block);
+        // A fixed reference needs a block of which every query has seen something.
+        const int running = kFixedReference ? larger(blocks.full_end - 1, 0) : blocks.full_end;
+        for (; block >= running; --block) step<true>(blocks, block);
       }
       for (; block >= 0; --block) step<false>(blocks, block);
     }
@@ -189,9 +215,16 @@ class Consumer {
     start_output_of_block();
     if constexpr (config::kQuerySlots > 1) give_queries_back();
     finish_scores<1>();
-    if (may_hide && !blocks.is_full(block)) hide_scores(block);
     float factor[Scores::kRows];
-    const bool rescale = softmax_.take(scores_, factor);
+    bool rescale;
+    if constexpr (kFixedReference && !may_hide) {
+      rescale = take_relative_to_first(factor);
+      give_keys_back();
+    } else {
+      give_keys_back();
+      if (may_hide && !blocks.is_full(block)) hide_scores(block);
+      rescale = softmax_.take(scores_, factor);
+    }
     finish_output();
     pack(weights_, scores_);
     if (rescale) {
@@ -207,6 +240,7 @@ class Consumer {
     start_scores_of_block();
     start_output_of_block();
     finish_scores<1>();
+    give_keys_back();
     Softmax softmax_done = softmax_;
     take_first();
     finish_output();
@@ -258,6 +292,7 @@ class Consumer {
   Weights weights_;
   Output output_;
   Softmax softmax_;
+  bool fits_ = true;      ///< the fixed reference, so far in this tile
   bool storing_ = false;  ///< the output of the tile before
 };
 

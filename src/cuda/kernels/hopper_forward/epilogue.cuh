@@ -33,7 +33,7 @@ class Epilogue {
     if constexpr (!config::kTakesTurns) ptx::sync_threads(barrier_, kWarpgroupThreads);
     stage(output, staging);
     ptx::fence_async_proxy();
-    if constexpr (kHides) {
+    if constexpr (kMayBeWrong) {
       wrong = ptx::any_of_threads(barrier_, kWarpgroupThreads, wrong);
     } else {
       ptx::sync_threads(barrier_, kWarpgroupThreads);
@@ -46,7 +46,7 @@ class Epilogue {
     }
     __syncwarp();
     store_lse(results);
-    if constexpr (kHides) {
+    if constexpr (kMayBeWrong) {
       if (wrong) recompute(results);
     }
   }
@@ -71,7 +71,7 @@ class Epilogue {
         for (int i = 0; i < 2; ++i) {
           float& x = output.at(r, c, i);
           x = results[r].empty ? 0.0F : x * results[r].factor;
-          if constexpr (kHides) probe = fmaf(x, 0.0F, probe);
+          if constexpr (kMayBeWrong) probe = fmaf(x, 0.0F, probe);
         }
       }
       wrong = wrong || (probe != 0 && is_finite(results[r].lse));
@@ -128,7 +128,7 @@ class Epilogue {
     }
   }
 
-  /// Computes rows again where values that are not finite lie behind the mask.
+  /// Computes rows again where values that are not finite lie behind the mask, or sums overflowed.
   STROBE_DEVICE void recompute(const RowResult (&results)[Output::kRows]) const {
     if (is_first_of_warpgroup()) ptx::wait_for_stores();
     ptx::sync_threads(barrier_, kWarpgroupThreads);

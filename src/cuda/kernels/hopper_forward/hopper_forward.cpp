@@ -19,13 +19,15 @@ constexpr std::int64_t kMaxDim = 256;
 constexpr std::int64_t kMaxStrideBytes = std::int64_t{1} << 40;
 constexpr std::size_t kCounterBytes = 64;
 
-HopperForwardFeatures features_of(const Problem& problem) {
+HopperForwardFeatures features_of(const Problem& problem, bool fast) {
   const Window window = problem.effective_window();
   return {.arithmetic = arithmetic_of(problem.dtype, false),
           .dim = static_cast<int>(problem.dim),
           .window_left = window.left >= 0,
           .window_right = window.right >= 0,
-          .variable_length = problem.varlen()};
+          .variable_length = problem.varlen(),
+          // Windows are short, and a block at their end hides something anyway.
+          .reference = fast && window.left < 0 ? Reference::fixed : Reference::running};
 }
 
 std::int64_t query_blocks(const Problem& problem, const HopperForwardConfig& config) {
@@ -41,8 +43,8 @@ std::int64_t tiles(const Problem& problem, const HopperForwardConfig& config) {
 
 /// The usual choice, or what STROBE_HOPPER_TILE says, to try shapes: "192x80", with "/1" for one
 /// slot of queries instead of two, and "/2/0" for warpgroups that do not take turns.
-HopperForwardConfig config_of(const Problem& problem) {
-  HopperForwardConfig config = choose_hopper_forward(features_of(problem), problem.keys());
+HopperForwardConfig config_of(const Problem& problem, bool fast) {
+  HopperForwardConfig config = choose_hopper_forward(features_of(problem, fast), problem.keys());
   const char* const tile = std::getenv("STROBE_HOPPER_TILE");
   if (tile == nullptr) return config;
   int queries = 0;
@@ -121,6 +123,12 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
   add({.dim = 64, .window_right = true, .variable_length = true}, 1024);
   add({.window_right = true, .variable_length = true}, 16384);
   add({.dim = 192, .window_left = true, .window_right = true, .variable_length = true}, 1024);
+  for (const int dim : {64, 128, 256}) {
+    for (const bool causal : {false, true})
+      add({.dim = dim, .window_right = causal, .reference = Reference::fixed}, 1024);
+  }
+  add({.reference = Reference::fixed}, 16384);
+  add({.window_right = true, .variable_length = true, .reference = Reference::fixed}, 16384);
   all.push_back(hopper_order());
   return all;
 }
@@ -143,10 +151,10 @@ bool takes(const Tensors& tensors) {
   return takes(tensors.q) && takes(tensors.k) && takes(tensors.v) && takes(tensors.out);
 }
 
-Forward::Forward(const driver::Device& device, const Problem& problem)
+Forward::Forward(const driver::Device& device, const Problem& problem, bool fast)
     : device_(device),
       problem_(problem),
-      config_(config_of(problem)),
+      config_(config_of(problem, fast)),
       kernel_(jit::load(device, description(config_))),
       function_(kernel_->function("hopper_forward")) {
   if (!problem.varlen()) return;
@@ -162,6 +170,7 @@ TuningRecord Forward::tuning() const {
           {"stages", concat(shape.stages)},
           {"query slots", concat(shape.query_slots)},
           {"turns", shape.takes_turns ? "yes" : "no"},
+          {"reference", config_.features.reference == Reference::fixed ? "fixed" : "running"},
           {"registers", concat(kernel_->resources().front().registers)},
           {"shared", concat(shared_bytes(config_))}};
 }

@@ -27,8 +27,8 @@ bool takes(const Tensors& tensors);
 /// The kernel planned for one problem on one device.
 class Forward {
  public:
-  /// Compiles it, if nobody has before.
-  Forward(const driver::Device& device, const Problem& problem);
+  /// Compiles it, if nobody has before. `fast` as of PlanOptions.
+  Forward(const driver::Device& device, const Problem& problem, bool fast);
 
   TuningRecord tuning() const;
   std::size_t workspace_bytes() const;

@@ -5,6 +5,7 @@
 #include "device/accumulator.cuh"
 #include "device/element.cuh"
 #include "device/mask.cuh"
+#include "device/ptx/again.cuh"
 #include "device/ptx/tensor_copy.cuh"
 #include "device/ptx/wgmma.cuh"
 #include "device/sequence.cuh"
@@ -47,8 +48,11 @@ using Scores = Accumulator<1, config::kBlockKeys / 8>;
 using Output = Accumulator<1, kColumns / 8>;
 using Softmax = OnlineSoftmax<Scores::kRows, false>;
 using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
-/// Whether keys that a query does not see, other than zeros, are multiplied all the same.
-constexpr bool kHides = config::kWindowLeft || config::kWindowRight || config::kVariableLength;
+constexpr bool kFixedReference = config::kReference == Reference::fixed;
+/// Whether output that is not finite may be wrong: because keys that a query does not see, other
+/// than zeros, were multiplied all the same, or because weights above 1 were.
+constexpr bool kMayBeWrong =
+    config::kWindowLeft || config::kWindowRight || config::kVariableLength || kFixedReference;
 
 /// A warpgroup's share of the work has 64 of these queries.
 struct alignas(16) Tile {
@@ -119,7 +123,7 @@ class Shared {
 };
 
 STROBE_DEVICE int warp_in_group() {
-  return static_cast<int>(threadIdx.x) % kWarpgroupThreads / 32;
+  return ptx::again(static_cast<int>(threadIdx.x)) % kWarpgroupThreads / 32;
 }
 STROBE_DEVICE bool is_first_of_warpgroup() {
   return threadIdx.x % kWarpgroupThreads == 0;

@@ -2,6 +2,8 @@
 // The two products of a warpgroup. They are only started here; until they have been waited for,
 // nobody may touch their registers.
 
+#include "device/multiply.cuh"
+#include "device/ptx/again.cuh"
 #include "kernels/hopper_forward/layout.cuh"
 
 namespace strobe::cuda {
@@ -21,6 +23,30 @@ STROBE_DEVICE void start_scores(Scores& scores, Word queries, Word keys) {
   ptx::wgmma_commit();
 }
 
+/// The same by each warp on its own, done when it returns: slow, but no other warp has to come.
+STROBE_DEVICE void multiply_again(Scores& scores, Word queries, Word keys) {
+  using Multiply = MultiplyOf<config::kArithmetic>::Type;
+  const Word thread = ptx::again(threadIdx.x);
+  const Word query = thread % kWarpgroupThreads / 32 * 16 + thread % 16;
+  const Word key = thread / 16 % 2 * 8 + thread % 8;
+  scores.clear();
+#pragma unroll 1
+  for (Word step = 0; step < kColumns / 16; ++step) {
+    Word left[4];
+    ptx::load_matrices(left, queries + QueryTile::chunk_offset(query, 2 * step + thread / 16 % 2));
+    const Word first_keys = keys + KeyTile::chunk_offset(key, 2 * step + thread / 8 % 2);
+#pragma unroll
+    for (int c = 0; c < config::kBlockKeys / 16; ++c) {
+      Word right[4];
+      ptx::load_matrices(right, first_keys + 16 * c * KeyTile::kLineBytes);
+      Multiply::add(scores.tile[0][2 * c], Multiply::left(left),
+                    Multiply::right(right[0], right[1]));
+      Multiply::add(scores.tile[0][2 * c + 1], Multiply::left(left),
+                    Multiply::right(right[2], right[3]));
+    }
+  }
+}
+
 /// output += weights · values
 STROBE_DEVICE void start_output(Output& output, const Weights& weights, Word values) {
   ptx::wgmma_fence();
@@ -30,6 +56,14 @@ STROBE_DEVICE void start_output(Output& output, const Weights& weights, Word val
                                                     ValueTile::along_rows(values, step), true);
   }
   ptx::wgmma_commit();
+}
+
+STROBE_DEVICE void clear(Weights& weights) {
+#pragma unroll
+  for (int step = 0; step < config::kBlockKeys / 16; ++step) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) weights[step][i] = 0;
+  }
 }
 
 /// The sums of a product lie as its next one takes them.

@@ -1,0 +1,11 @@
+#pragma once
+
+namespace strobe::cuda {
+
+/// What the weights of a row are relative to while keys arrive block by block.
+enum class Reference {
+  running,  ///< the largest logit so far: the largest weight is exactly 1
+  fixed,    ///< the largest of the first blocks, and a new one only if a weight grows too large
+};
+
+}  // namespace strobe::cuda
