@@ -17,20 +17,26 @@ namespace {
 
 const jit::Architecture kHopper{.major = 9, .minor = 0, .specific = true};
 
+void expect_to_fit(const HopperForwardConfig& config) {
+  SCOPED_TRACE(jit::configuration_text(description(config)));
+  EXPECT_LE(shared_bytes(config), shared_memory_of(90).per_block);
+  EXPECT_EQ(config.shape.block_keys % 16, 0);
+  // Asking for more registers than the block began with would wait for ever.
+  const int asked =
+      128 * (config.producer_registers() + config.shape.warpgroups * config.consumer_registers());
+  EXPECT_LE(asked, config.threads() * config.registers_at_start());
+  EXPECT_GE(config.producer_registers(), 24);
+  EXPECT_LE(config.consumer_registers(), 240);
+}
+
 TEST(HopperForward, EveryDimFitsTheMultiprocessor) {
   for (int dim = 8; dim <= 256; dim += 8) {
-    for (const bool causal : {false, true}) {
-      for (const long long keys : {1LL, 1LL << 20}) {
-        const auto config = choose_hopper_forward({.dim = dim, .window_right = causal}, keys);
-        SCOPED_TRACE(jit::configuration_text(description(config)));
-        EXPECT_LE(shared_bytes(config), shared_memory_of(90).per_block);
-        EXPECT_EQ(config.shape.block_keys % 16, 0);
-        // Asking for more registers than the block began with would wait for ever.
-        const int asked = 128 * (config.producer_registers() +
-                                 config.shape.warpgroups * config.consumer_registers());
-        EXPECT_LE(asked, config.threads() * config.registers_at_start());
-        EXPECT_GE(config.producer_registers(), 24);
-        EXPECT_LE(config.consumer_registers(), 240);
+    for (const int value_dim : {8, dim, 256}) {
+      for (const bool causal : {false, true}) {
+        for (const long long keys : {1LL, 1LL << 20}) {
+          expect_to_fit(choose_hopper_forward(
+              {.dim = dim, .value_dim = value_dim, .window_right = causal}, keys));
+        }
       }
     }
   }
@@ -39,12 +45,13 @@ TEST(HopperForward, EveryDimFitsTheMultiprocessor) {
 TEST(HopperForward, TakesWhatItWasMadeFor) {
   for (const char* problem :
        {"b1 sq128 h2 d64 bf16", "b2 sq5 sk3 h4 hk2 d128 fp16 causal", "b1 sq9 h1 d8 bf16",
-        "b1 sq9 h1 d256 bf16", "b1 sq128 h2 d64 bf16 w20:3", "lq9,3 lk9,3 h2 d64 bf16"}) {
+        "b1 sq9 h1 d256 bf16", "b1 sq128 h2 d64 bf16 w20:3", "lq9,3 lk9,3 h2 d64 bf16",
+        "b1 sq128 h2 d192 dv128 bf16"}) {
     EXPECT_TRUE(takes(Problem::parse(problem), kHopper)) << problem;
   }
   for (const char* problem :
        {"b1 sq128 h2 d64 fp32", "b1 sq128 h2 d60 bf16", "b1 sq128 h2 d264 bf16",
-        "b1 sq128 h2 d64 dv128 bf16", "b1 sq128 h2 d64 bf16 cap5", "b1 sq128 h2 d64 bf16 sinks",
+        "b1 sq128 h2 d64 dv130 bf16", "b1 sq128 h2 d64 bf16 cap5", "b1 sq128 h2 d64 bf16 sinks",
         "b1 sq128 h2 d64 bf16 drop0.2", "b1 sq128 h2 d64 bf16 bwd"}) {
     EXPECT_FALSE(takes(Problem::parse(problem), kHopper)) << problem;
   }
@@ -96,8 +103,8 @@ TEST(HopperForward, ItsProductsOverlap) {
         .log;
   };
   for (const int dim : {64, 128, 256}) {
-    const auto config =
-        choose_hopper_forward({.dim = dim, .window_left = true, .window_right = true}, 1 << 20);
+    const auto config = choose_hopper_forward(
+        {.dim = dim, .value_dim = dim, .window_left = true, .window_right = true}, 1 << 20);
     EXPECT_EQ(log_of(config).find("serialized"), std::string::npos) << dim;
   }
   const HopperForwardConfig too_much{{.dim = 128}, {.block_keys = 176, .warpgroups = 3}};

@@ -12,7 +12,8 @@ namespace strobe::cuda {
 /// What the kernel computes.
 struct HopperForwardFeatures {
   Arithmetic arithmetic = Arithmetic::bf16;  ///< bf16 or fp16
-  int dim = 128;                             ///< of keys and values, a multiple of 8 to 256
+  int dim = 128;                             ///< of queries and keys, a multiple of 8 to 256
+  int value_dim = 128;                       ///< likewise
   bool window_left = false;
   bool window_right = false;  ///< also if causal
   bool variable_length = false;
@@ -55,13 +56,16 @@ struct HopperForwardConfig {
   }
 };
 
-/// What layout.cuh plans: queries, keys, values, and at the end the barriers.
+/// What layout.cuh plans: queries, or the output that takes their place, keys, values, and at the
+/// end the barriers.
 constexpr int shared_bytes(const HopperForwardConfig& config) {
   constexpr int kControl = 512;
   const auto& [features, shape] = config;
-  const int row_bytes = (features.dim + 63) / 64 * 128;
-  const int rows = shape.query_slots * shape.warpgroups * 64 + 2 * shape.stages * shape.block_keys;
-  return rows * row_bytes + kControl;
+  const auto row_bytes = [](int dim) { return (dim + 63) / 64 * 128; };
+  const int key_bytes = row_bytes(features.dim);
+  const int value_bytes = row_bytes(features.value_dim);
+  return shape.query_slots * shape.warpgroups * 64 * std::max(key_bytes, value_bytes) +
+         shape.stages * shape.block_keys * (key_bytes + value_bytes) + kControl;
 }
 
 namespace hopper_forward {
@@ -102,7 +106,7 @@ inline constexpr std::array kCandidates = {
 inline HopperForwardConfig choose_hopper_forward(const HopperForwardFeatures& features,
                                                  long long keys) {
   for (const auto& candidate : hopper_forward::kCandidates) {
-    if (features.dim <= candidate.dim && keys >= candidate.keys &&
+    if (std::max(features.dim, features.value_dim) <= candidate.dim && keys >= candidate.keys &&
         hopper_forward::room_needed(features) <= candidate.room)
       return {features, candidate.shape};
   }
@@ -115,7 +119,8 @@ inline int heads_per_section(const HopperForwardFeatures& features, long long se
                              int heads_per_key_head, long long all_heads, long long cache_bytes) {
   if (!last_queries_first(features)) return 1;
   constexpr long long kElement = 2;
-  const long long head_bytes = std::max(1LL, seqlen_k * 2 * features.dim * kElement);
+  const long long head_bytes =
+      std::max(1LL, seqlen_k * (features.dim + features.value_dim) * kElement);
   const long long heads = cache_bytes / head_bytes * heads_per_key_head;
   return static_cast<int>(std::max(1LL, std::min({heads, all_heads, 1LL << 20})));
 }
@@ -136,6 +141,7 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
           .constants = {arithmetic_constant(features.arithmetic),
                         reference_constant(features.reference),
                         {"kDim", features.dim},
+                        {"kValueDim", features.value_dim},
                         {"kWindowLeft", features.window_left},
                         {"kWindowRight", features.window_right},
                         {"kVariableLength", features.variable_length},

@@ -83,10 +83,10 @@ class Epilogue {
     const int thread = ptx::again(static_cast<int>(threadIdx.x) % kWarpgroupThreads);
     const int row = thread / 32 * 16 + thread % 16;
 #pragma unroll
-    for (int step = 0; step < kColumns / 16; ++step) {
+    for (int step = 0; step < kValueColumns / 16; ++step) {
       const float(&left)[4] = output.tile[0][2 * step];
       const float(&right)[4] = output.tile[0][2 * step + 1];
-      ptx::store_matrices(staging + QueryTile::chunk_offset(row, 2 * step + thread / 16 % 2),
+      ptx::store_matrices(staging + OutputTile::chunk_offset(row, 2 * step + thread / 16 % 2),
                           {Element::pack(left[0], left[1]), Element::pack(left[2], left[3]),
                            Element::pack(right[0], right[1]), Element::pack(right[2], right[3])});
     }
@@ -95,23 +95,23 @@ class Epilogue {
   STROBE_DEVICE void store_boxes(Word staging) const {
     BoxOrigin origin = box_origin(tile_, sequence().first_q + first_query_, tile_.head);
 #pragma unroll
-    for (int panel = 0; panel < QueryTile::kPanels; ++panel) {
-      origin.at[0] = panel * QueryTile::kPanelColumns;
-      ptx::store_box(map_, origin, staging + panel * QueryTile::kPanelBytes);
+    for (int panel = 0; panel < OutputTile::kPanels; ++panel) {
+      origin.at[0] = panel * OutputTile::kPanelColumns;
+      ptx::store_box(map_, origin, staging + panel * OutputTile::kPanelBytes);
     }
     ptx::commit_stores();
   }
 
   /// Where a box would also cover rows of the next sequence: those of this warp, chunk by chunk.
   STROBE_DEVICE void store_rows(Word staging) const {
-    constexpr int kChunks = config::kDim / 8;
+    constexpr int kChunks = config::kValueDim / 8;
     const Wide stride = params_.out_strides.row;
     Storage* const out = output_rows() + warp_query() * stride;
     for (int i = lane_index(); i < 16 * kChunks; i += 32) {
       const int row = i / kChunks;
       const int chunk = i % kChunks;
       if (warp_query() + row >= sequence().length_q) break;
-      const int offset = QueryTile::chunk_offset(warp_in_group() * 16 + row, chunk);
+      const int offset = OutputTile::chunk_offset(warp_in_group() * 16 + row, chunk);
       *reinterpret_cast<uint4*>(out + row * stride + chunk * 8) = ptx::load_chunk(staging + offset);
     }
   }
@@ -143,7 +143,7 @@ class Epilogue {
         params.k_strides.row,
         params.v_strides.row,
         config::kDim,
-        config::kDim,
+        config::kValueDim,
         logits,
         keep_all};
     const Storage* const q = at(params.q, params.q_strides, sequence().first_q, tile_.head);

@@ -23,6 +23,7 @@ HopperForwardFeatures features_of(const Problem& problem, bool fast) {
   const Window window = problem.effective_window();
   return {.arithmetic = arithmetic_of(problem.dtype, false),
           .dim = static_cast<int>(problem.dim),
+          .value_dim = static_cast<int>(problem.value_dim()),
           .window_left = window.left >= 0,
           .window_right = window.right >= 0,
           .variable_length = problem.varlen(),
@@ -63,6 +64,10 @@ HopperForwardConfig config_of(const Problem& problem, bool fast) {
                           concat("is '", tile, "', which is no tile or does not fit"));
   }
   return config;
+}
+
+bool takes_dim(std::int64_t dim) {
+  return dim % 8 == 0 && dim <= kMaxDim;
 }
 
 bool takes(const TensorView& view) {
@@ -110,25 +115,36 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
     all.push_back(description(choose_hopper_forward(features, keys)));
   };
   for (const int dim : {64, 96, 128, 192, 256}) {
-    for (const bool causal : {false, true}) add({.dim = dim, .window_right = causal}, 1024);
-    add({.dim = dim, .window_left = true, .window_right = true}, 1024);
+    for (const bool causal : {false, true})
+      add({.dim = dim, .value_dim = dim, .window_right = causal}, 1024);
+    add({.dim = dim, .value_dim = dim, .window_left = true, .window_right = true}, 1024);
   }
   for (const bool causal : {false, true}) add({.window_right = causal}, 16384);
   add({.window_left = true}, 16384);
   add({.arithmetic = Arithmetic::fp16}, 1024);
-  add({.arithmetic = Arithmetic::fp16, .dim = 64, .window_right = true}, 1024);
-  add({.dim = 40}, 1024);
-  add({.dim = 136, .window_right = true}, 1024);
-  for (const int dim : {64, 128, 256}) add({.dim = dim, .variable_length = true}, 1024);
-  add({.dim = 64, .window_right = true, .variable_length = true}, 1024);
+  add({.arithmetic = Arithmetic::fp16, .dim = 64, .value_dim = 64, .window_right = true}, 1024);
+  add({.dim = 40, .value_dim = 40}, 1024);
+  add({.dim = 136, .value_dim = 136, .window_right = true}, 1024);
+  for (const int dim : {64, 128, 256})
+    add({.dim = dim, .value_dim = dim, .variable_length = true}, 1024);
+  add({.dim = 64, .value_dim = 64, .window_right = true, .variable_length = true}, 1024);
   add({.window_right = true, .variable_length = true}, 16384);
-  add({.dim = 192, .window_left = true, .window_right = true, .variable_length = true}, 1024);
+  add({.dim = 192,
+       .value_dim = 192,
+       .window_left = true,
+       .window_right = true,
+       .variable_length = true},
+      1024);
   for (const int dim : {64, 128, 256}) {
     for (const bool causal : {false, true})
-      add({.dim = dim, .window_right = causal, .reference = Reference::fixed}, 1024);
+      add({.dim = dim, .value_dim = dim, .window_right = causal, .reference = Reference::fixed},
+          1024);
   }
   add({.reference = Reference::fixed}, 16384);
   add({.window_right = true, .variable_length = true, .reference = Reference::fixed}, 16384);
+  add({.dim = 192, .value_dim = 128, .window_right = true}, 1024);
+  add({.dim = 64, .value_dim = 256}, 1024);
+  add({.dim = 128, .value_dim = 64}, 1024);
   all.push_back(hopper_order());
   return all;
 }
@@ -143,8 +159,7 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
                    tiles(problem, {}) < kMost &&
                    (!problem.varlen() || (problem.total_q() < kMost && problem.total_k() < kMost));
   return architecture.major == 9 && architecture.specific && problem.pass == Pass::forward &&
-         half && plain && some && few && problem.dim % 8 == 0 && problem.dim <= kMaxDim &&
-         problem.value_dim() == problem.dim;
+         half && plain && some && few && takes_dim(problem.dim) && takes_dim(problem.value_dim());
 }
 
 bool takes(const Tensors& tensors) {

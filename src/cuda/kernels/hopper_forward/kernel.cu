@@ -15,8 +15,9 @@ STROBE_DEVICE void produce(const Shared& shared, const Params& params, const Ten
   if (lane_index() != 0) return;
   if (role == 0) Scheduler(shared, params).run();
   if (role == 1) QueryLoader(shared, query_map, params).run();
-  if (role == 2) KeyLoader(control, control.keys, shared.keys(0), key_map, params).run();
-  if (role == 3) KeyLoader(control, control.values, shared.values(0), value_map, params).run();
+  if (role == 2) KeyLoader<KeyTile>(control, control.keys, shared.keys(0), key_map, params).run();
+  if (role == 3)
+    KeyLoader<ValueTile>(control, control.values, shared.values(0), value_map, params).run();
 }
 
 }  // namespace

@@ -39,13 +39,15 @@ constexpr int kWarpgroupThreads = 128;
 constexpr int kBlockQueries = config::kWarpgroups * kWarpgroupRows;
 constexpr int kConsumerWarps = config::kWarpgroups * 4;
 constexpr int kColumns = round_up(config::kDim, 16);  ///< that are multiplied
+constexpr int kValueColumns = round_up(config::kValueDim, 16);
 
-using QueryTile = SwizzledTile<kWarpgroupRows, config::kDim>;  ///< a warpgroup's; later its output
+using QueryTile = SwizzledTile<kWarpgroupRows, config::kDim>;  ///< a warpgroup's
+using OutputTile = SwizzledTile<kWarpgroupRows, config::kValueDim>;
 using KeyTile = SwizzledTile<config::kBlockKeys, config::kDim>;
-using ValueTile = KeyTile;
+using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueDim>;
 
 using Scores = Accumulator<1, config::kBlockKeys / 8>;
-using Output = Accumulator<1, kColumns / 8>;
+using Output = Accumulator<1, kValueColumns / 8>;
 using Softmax = OnlineSoftmax<Scores::kRows, false>;
 using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
 constexpr bool kFixedReference = config::kReference == Reference::fixed;
@@ -105,15 +107,17 @@ class Shared {
       : begin_(ptx::shared_address(memory)),
         control_(reinterpret_cast<Control*>(static_cast<char*>(memory) + kControl)) {}
 
+  /// Later the output.
   STROBE_DEVICE Word queries(int slot, int warpgroup) const {
-    return begin_ + (slot * config::kWarpgroups + warpgroup) * QueryTile::kBytes;
+    return begin_ + (slot * config::kWarpgroups + warpgroup) * kQueryBytes;
   }
   STROBE_DEVICE Word keys(int slot) const { return begin_ + kKeys + slot * KeyTile::kBytes; }
   STROBE_DEVICE Word values(int slot) const { return begin_ + kValues + slot * ValueTile::kBytes; }
   STROBE_DEVICE Control& control() const { return *control_; }
 
  private:
-  static constexpr int kKeys = config::kQuerySlots * config::kWarpgroups * QueryTile::kBytes;
+  static constexpr int kQueryBytes = larger(QueryTile::kBytes, OutputTile::kBytes);
+  static constexpr int kKeys = config::kQuerySlots * config::kWarpgroups * kQueryBytes;
   static constexpr int kValues = kKeys + config::kStages * KeyTile::kBytes;
   static constexpr int kControl = kValues + config::kStages * ValueTile::kBytes;
   static_assert(kControl + sizeof(Control) <= config::kDynamicSharedBytes);

@@ -133,6 +133,7 @@ class QueryLoader {
 };
 
 /// Keys or values, block by block.
+template <class BlockTile>
 class KeyLoader {
  public:
   STROBE_DEVICE KeyLoader(Control& control, SlotBarriers<config::kStages>& barriers, Word slots,
@@ -145,9 +146,9 @@ class KeyLoader {
       const int first = sequence_of(params_, tile).first_k;
       for (int block = tile.last_block(); block >= tile.first_block(); --block) {
         const int slot = filler_.begin();
-        load_tile<KeyTile>(slots_ + slot * KeyTile::kBytes, map_,
-                           box_origin(tile, first + block * config::kBlockKeys, head),
-                           filler_.barrier(), ptx::CachePolicy::evict_last);
+        load_tile<BlockTile>(slots_ + slot * BlockTile::kBytes, map_,
+                             box_origin(tile, first + block * config::kBlockKeys, head),
+                             filler_.barrier(), ptx::CachePolicy::evict_last);
         filler_.end();
       }
     }
