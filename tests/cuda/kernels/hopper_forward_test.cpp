@@ -46,12 +46,13 @@ TEST(HopperForward, TakesWhatItWasMadeFor) {
   for (const char* problem :
        {"b1 sq128 h2 d64 bf16", "b2 sq5 sk3 h4 hk2 d128 fp16 causal", "b1 sq9 h1 d8 bf16",
         "b1 sq9 h1 d256 bf16", "b1 sq128 h2 d64 bf16 w20:3", "lq9,3 lk9,3 h2 d64 bf16",
-        "b1 sq128 h2 d192 dv128 bf16"}) {
+        "b1 sq128 h2 d192 dv128 bf16", "b1 sq128 h2 d64 bf16 cap5",
+        "b1 sq128 h2 d64 bf16 sinks alibi"}) {
     EXPECT_TRUE(takes(Problem::parse(problem), kHopper)) << problem;
   }
   for (const char* problem :
        {"b1 sq128 h2 d64 fp32", "b1 sq128 h2 d60 bf16", "b1 sq128 h2 d264 bf16",
-        "b1 sq128 h2 d64 dv130 bf16", "b1 sq128 h2 d64 bf16 cap5", "b1 sq128 h2 d64 bf16 sinks",
+        "b1 sq128 h2 d64 dv130 bf16", "b1 sq128 h2 d64 bf16 bias:hqk",
         "b1 sq128 h2 d64 bf16 drop0.2", "b1 sq128 h2 d64 bf16 bwd"}) {
     EXPECT_FALSE(takes(Problem::parse(problem), kHopper)) << problem;
   }

@@ -17,8 +17,17 @@ struct HopperForwardFeatures {
   bool window_left = false;
   bool window_right = false;  ///< also if causal
   bool variable_length = false;
+  bool positive_scale = true;
+  bool softcap = false;
+  bool alibi = false;
+  bool sinks = false;
   Reference reference = Reference::running;
 };
+
+/// Whether more is done to a score than the softmax can do, which takes a scale into its powers.
+constexpr bool makes_logits(const HopperForwardFeatures& features) {
+  return features.softcap || features.alibi || !features.positive_scale;
+}
 
 /// Whether later queries see more keys, and so take longer.
 constexpr bool last_queries_first(const HopperForwardFeatures& features) {
@@ -71,10 +80,11 @@ constexpr int shared_bytes(const HopperForwardConfig& config) {
 namespace hopper_forward {
 
 /// What there are registers for besides the products and the softmax.
-enum class Room { causal, fixed_reference, everything };
+enum class Room { causal, fixed_reference, masks, everything };
 
 constexpr Room room_needed(const HopperForwardFeatures& features) {
-  if (features.window_left || features.variable_length) return Room::everything;
+  if (makes_logits(features)) return Room::everything;
+  if (features.window_left || features.variable_length) return Room::masks;
   return features.reference == Reference::fixed ? Room::fixed_reference : Room::causal;
 }
 
@@ -91,9 +101,9 @@ struct Candidate {
 // from shared memory less often, but leave more queries of short sequences unused.
 inline constexpr std::array kCandidates = {
     Candidate{64, 0, {.block_keys = 128, .warpgroups = 3}, Room::causal},
-    Candidate{64, 0, {.block_keys = 112, .warpgroups = 3}},
-    Candidate{96, 0, {.block_keys = 96, .warpgroups = 3}},
-    Candidate{128, 8192, {.block_keys = 80, .warpgroups = 3}},
+    Candidate{64, 0, {.block_keys = 112, .warpgroups = 3}, Room::masks},
+    Candidate{96, 0, {.block_keys = 96, .warpgroups = 3}, Room::masks},
+    Candidate{128, 8192, {.block_keys = 80, .warpgroups = 3}, Room::masks},
     Candidate{128, 0, {.block_keys = 128, .warpgroups = 2}},
     Candidate{192, 0, {.block_keys = 112, .warpgroups = 2, .query_slots = 1}},
     Candidate{240, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}},
@@ -145,6 +155,10 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
                         {"kWindowLeft", features.window_left},
                         {"kWindowRight", features.window_right},
                         {"kVariableLength", features.variable_length},
+                        {"kPositiveScale", features.positive_scale},
+                        {"kSoftcap", features.softcap},
+                        {"kAlibi", features.alibi},
+                        {"kSinks", features.sinks},
                         {"kLastQueriesFirst", last_queries_first(features)},
                         {"kTilesDiffer", tiles_differ(features)},
                         {"kBlockKeys", shape.block_keys},

@@ -125,10 +125,18 @@ class Consumer {
   }
 
   STROBE_DEVICE int first_query() const { return tile().first_query + warpgroup_ * kWarpgroupRows; }
+  STROBE_DEVICE int warp_query() const { return first_query() + warp_in_group() * 16; }
+
+  STROBE_DEVICE void make_logits(int block) {
+    if constexpr (kMakesLogits) {
+      logits_of(params_, tile())
+          .apply(scores_, warp_query(), static_cast<Word>(block * config::kBlockKeys));
+    }
+  }
   /// Sets to minus infinity what the queries do not see of a block.
   STROBE_DEVICE void hide_scores(int block) {
     const Mask mask = mask_of(params_, sequence_of(params_, tile()));
-    const int query = first_query() + warp_in_group() * 16;
+    const int query = warp_query();
     const int first_key = block * config::kBlockKeys + Scores::column_index(0);
 #pragma unroll
     for (int r = 0; r < Scores::kRows; ++r) {
@@ -154,6 +162,7 @@ class Consumer {
   /// The first scores of a tile: nothing to rescale yet.
   STROBE_DEVICE void take_first() {
     const int block = tile().last_block();
+    make_logits(block);
     if (!visible_blocks().is_full(block)) hide_scores(block);
     softmax_ = Softmax(params_.unit);
     float factor[Scores::kRows];
@@ -222,6 +231,7 @@ class Consumer {
       give_keys_back();
     } else {
       give_keys_back();
+      make_logits(block);
       if (may_hide && !blocks.is_full(block)) hide_scores(block);
       rescale = softmax_.take(scores_, factor);
     }

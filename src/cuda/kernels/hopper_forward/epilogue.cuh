@@ -3,14 +3,11 @@
 
 #include "device/epilogue.cuh"
 #include "device/hidden_values.cuh"
-#include "device/logits.cuh"
 #include "device/ptx/again.cuh"
 #include "device/ptx/warpgroup.cuh"
 #include "kernels/hopper_forward/layout.cuh"
 
 namespace strobe::cuda {
-
-using PlainLogits = Logits<LogitFeatures{false, false, false, false}, Element>;
 
 class Epilogue {
  public:
@@ -60,10 +57,11 @@ class Epilogue {
   /// Returns whether a row came out wrong; see HiddenValues.
   STROBE_DEVICE bool normalise(Output& output, const Softmax& softmax,
                                RowResult (&results)[Output::kRows]) const {
+    const float sink = config::kSinks ? params_.sinks[tile_.head] : minus_infinity();
     bool wrong = false;
 #pragma unroll
     for (int r = 0; r < Output::kRows; ++r) {
-      results[r] = finish_row(softmax.base(r), softmax.sum(r), minus_infinity());
+      results[r] = finish_row(softmax.base(r), softmax.sum(r), sink);
       float probe = 0;  // NaN if anything is not finite
 #pragma unroll
       for (int c = 0; c < Output::kColumnTiles; ++c) {
@@ -135,16 +133,14 @@ class Epilogue {
     const Params& params = ptx::again(params_);
     const int key_head = tile_.head / params.heads_per_key_head;
     const auto keep_all = [](int, int) { return 1.0F; };
-    PlainLogits logits = {};
-    logits.scale = params.scale;
-    const HiddenValues<Element, PlainLogits, decltype(keep_all)> values = {
+    const HiddenValues<Element, HeadLogits, decltype(keep_all)> values = {
         at(params.k, params.k_strides, sequence().first_k, key_head),
         at(params.v, params.v_strides, sequence().first_k, key_head),
         params.k_strides.row,
         params.v_strides.row,
         config::kDim,
         config::kValueDim,
-        logits,
+        logits_of(params, tile_),
         keep_all};
     const Storage* const q = at(params.q, params.q_strides, sequence().first_q, tile_.head);
     Storage* const out = output_rows();

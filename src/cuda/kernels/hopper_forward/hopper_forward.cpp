@@ -21,14 +21,20 @@ constexpr std::size_t kCounterBytes = 64;
 
 HopperForwardFeatures features_of(const Problem& problem, bool fast) {
   const Window window = problem.effective_window();
-  return {.arithmetic = arithmetic_of(problem.dtype, false),
-          .dim = static_cast<int>(problem.dim),
-          .value_dim = static_cast<int>(problem.value_dim()),
-          .window_left = window.left >= 0,
-          .window_right = window.right >= 0,
-          .variable_length = problem.varlen(),
-          // Windows are short, and a block at their end hides something anyway.
-          .reference = fast && window.left < 0 ? Reference::fixed : Reference::running};
+  HopperForwardFeatures features = {.arithmetic = arithmetic_of(problem.dtype, false),
+                                    .dim = static_cast<int>(problem.dim),
+                                    .value_dim = static_cast<int>(problem.value_dim()),
+                                    .window_left = window.left >= 0,
+                                    .window_right = window.right >= 0,
+                                    .variable_length = problem.varlen(),
+                                    .positive_scale = problem.softmax_scale() > 0,
+                                    .softcap = problem.softcap > 0,
+                                    .alibi = problem.alibi,
+                                    .sinks = problem.sinks};
+  // Windows are short, and where logits are made the maximum costs little.
+  if (fast && !features.window_left && !makes_logits(features))
+    features.reference = Reference::fixed;
+  return features;
 }
 
 std::int64_t query_blocks(const Problem& problem, const HopperForwardConfig& config) {
@@ -142,6 +148,14 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
   }
   add({.reference = Reference::fixed}, 16384);
   add({.window_right = true, .variable_length = true, .reference = Reference::fixed}, 16384);
+  for (const int dim : {64, 128, 192, 256}) {
+    add({.dim = dim, .value_dim = dim, .softcap = true}, 1024);
+    add({.dim = dim, .value_dim = dim, .window_right = true, .alibi = true}, 1024);
+  }
+  add({.window_right = true, .variable_length = true, .softcap = true, .alibi = true}, 16384);
+  add({.positive_scale = false}, 1024);
+  add({.dim = 64, .value_dim = 64, .window_right = true, .sinks = true}, 1024);
+  add({.window_left = true, .window_right = true, .sinks = true}, 16384);
   add({.dim = 192, .value_dim = 128, .window_right = true}, 1024);
   add({.dim = 64, .value_dim = 256}, 1024);
   add({.dim = 128, .value_dim = 64}, 1024);
@@ -152,8 +166,7 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
 bool takes(const Problem& problem, const jit::Architecture& architecture) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   const bool half = problem.dtype == DType::bf16 || problem.dtype == DType::fp16;
-  const bool plain = problem.softcap == 0 && !problem.alibi && !problem.sinks && !problem.bias &&
-                     problem.dropout == 0 && problem.softmax_scale() > 0;
+  const bool plain = !problem.bias && problem.dropout == 0;
   const bool some = problem.batch > 0 && problem.seqlen_q > 0 && problem.keys() > 0;
   const bool few = problem.seqlen_q < kMost && problem.keys() < kMost &&
                    tiles(problem, {}) < kMost &&
@@ -200,6 +213,7 @@ HopperForwardParams Forward::params(const Tensors& tensors, void* workspace) con
   constexpr std::int64_t kCacheShare = std::int64_t{32} << 20;
   const bool packed = problem_.varlen();
   const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
+  const auto floats = [](const TensorView& view) { return static_cast<const float*>(view.data); };
   HopperForwardParams params{};
   params.q = tensors.q.data;
   params.k = tensors.k.data;
@@ -210,6 +224,10 @@ HopperForwardParams Forward::params(const Tensors& tensors, void* workspace) con
   params.cu_seqlens_q = ints(tensors.cu_seqlens_q);
   params.cu_seqlens_k = ints(tensors.cu_seqlens_k);
   params.order = order_in(workspace);
+  params.sinks = floats(tensors.sinks);
+  params.alibi_slopes = floats(tensors.alibi_slopes);
+  if (tensors.alibi_slopes.rank == 2)
+    params.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
   params.q_strides = row_strides(tensors.q, packed);
   params.k_strides = row_strides(tensors.k, packed);
   params.v_strides = row_strides(tensors.v, packed);
@@ -229,7 +247,9 @@ HopperForwardParams Forward::params(const Tensors& tensors, void* workspace) con
                         problem_.batch * problem_.heads, kCacheShare);
   params.tiles = static_cast<int>(tiles(problem_, config_));
   params.scale = static_cast<float>(problem_.softmax_scale());
-  params.unit = params.scale * std::numbers::log2e_v<float>;
+  params.unit =
+      (makes_logits(config_.features) ? 1.0F : params.scale) * std::numbers::log2e_v<float>;
+  params.softcap = static_cast<float>(problem_.softcap);
   return params;
 }
 

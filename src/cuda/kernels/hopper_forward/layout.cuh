@@ -4,6 +4,7 @@
 #include "config.cuh"
 #include "device/accumulator.cuh"
 #include "device/element.cuh"
+#include "device/logits.cuh"
 #include "device/mask.cuh"
 #include "device/ptx/again.cuh"
 #include "device/ptx/tensor_copy.cuh"
@@ -55,6 +56,11 @@ constexpr bool kFixedReference = config::kReference == Reference::fixed;
 /// than zeros, were multiplied all the same, or because weights above 1 were.
 constexpr bool kMayBeWrong =
     config::kWindowLeft || config::kWindowRight || config::kVariableLength || kFixedReference;
+
+constexpr LogitFeatures kLogitFeatures = {config::kSoftcap, false, config::kAlibi, false};
+using HeadLogits = Logits<kLogitFeatures, Element>;
+constexpr bool kMakesLogits = config::kSoftcap || config::kAlibi || !config::kPositiveScale;
+static_assert(!kMakesLogits || !kFixedReference);
 
 /// A warpgroup's share of the work has 64 of these queries.
 struct alignas(16) Tile {
@@ -135,6 +141,19 @@ STROBE_DEVICE bool is_first_of_warpgroup() {
 
 STROBE_DEVICE Sequence sequence_of(const Params& params, const Tile& tile) {
   return sequence_at<config::kVariableLength>(params, tile.sequence);
+}
+
+STROBE_DEVICE HeadLogits logits_of(const Params& params, const Tile& tile) {
+  const Sequence sequence = sequence_of(params, tile);
+  HeadLogits logits = {};
+  logits.scale = params.scale;
+  logits.softcap = params.softcap;
+  if constexpr (config::kAlibi) {
+    logits.slope = params.alibi_slopes[tile.sequence * params.alibi_sequence_stride + tile.head];
+  }
+  logits.length_q = sequence.length_q;
+  logits.length_k = sequence.length_k;
+  return logits;
 }
 
 STROBE_DEVICE Mask mask_of(const Params& params, const Sequence& sequence) {

@@ -33,12 +33,16 @@ struct HopperForwardParams {
   const int* cu_seqlens_q;     ///< [sequences + 1], with variable lengths
   const int* cu_seqlens_k;     ///< likewise
   const SequenceTiles* order;  ///< likewise
+  const float* sinks;          ///< [heads], with sinks
+  const float* alibi_slopes;   ///< [heads], with ALiBi
 
   RowStrides q_strides;
   RowStrides k_strides;
   RowStrides v_strides;
   RowStrides out_strides;
   RowStrides lse_strides;
+
+  long long alibi_sequence_stride;
 
   long long window_left;   ///< where it is limited, and then at most 2³²
   long long window_right;  ///< likewise; 0 if causal
@@ -53,7 +57,8 @@ struct HopperForwardParams {
   int tiles;              ///< with variable lengths at most so many
 
   float scale;
-  float unit;  ///< scale · log₂ e
+  float unit;  ///< log₂ e, and the scale where no logits are made
+  float softcap;
 };
 
 }  // namespace strobe::cuda
