@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "core/text.h"
 #include "cuda/driver/launch.h"
 #include "cuda/driver/memory.h"
 #include "cuda/driver/stream.h"
@@ -33,13 +34,32 @@ TEST(HopperForward, EveryDimFitsTheMultiprocessor) {
   for (int dim = 8; dim <= 256; dim += 8) {
     for (const int value_dim : {8, dim, 256}) {
       for (const bool causal : {false, true}) {
-        for (const long long keys : {1LL, 1LL << 20}) {
-          expect_to_fit(choose_hopper_forward(
-              {.dim = dim, .value_dim = value_dim, .window_right = causal}, keys));
+        for (const long long length : {1LL, 2000LL, 1LL << 20}) {
+          expect_to_fit(
+              choose_hopper_forward({.dim = dim, .value_dim = value_dim, .window_right = causal},
+                                    {.queries = length, .keys = length, .heads = 64}));
         }
       }
     }
   }
+}
+
+TEST(HopperForward, TilesFollowTheWork) {
+  const auto tile = [](int dim, bool causal, long long length, long long heads) {
+    const HopperForwardConfig config =
+        choose_hopper_forward({.dim = dim, .value_dim = dim, .window_right = causal},
+                              {.queries = length, .keys = length, .heads = heads});
+    return concat(config.block_queries(), "x", config.shape.block_keys,
+                  config.shape.takes_turns ? "" : " without turns");
+  };
+  EXPECT_EQ(tile(64, false, 512, 1024), "256x64 without turns");
+  EXPECT_EQ(tile(64, false, 16384, 32), "192x128");
+  EXPECT_EQ(tile(64, true, 512, 1024), "128x128");
+  EXPECT_EQ(tile(64, true, 16384, 32), "192x128");
+  EXPECT_EQ(tile(128, false, 512, 512), "128x128");
+  EXPECT_EQ(tile(128, false, 16384, 16), "192x80");
+  EXPECT_EQ(tile(64, false, 128, 1024), "128x128") << "larger ones would be half empty";
+  EXPECT_EQ(tile(64, false, 2048, 8), "128x128") << "larger ones would be too few";
 }
 
 TEST(HopperForward, TakesWhatItWasMadeFor) {
@@ -105,7 +125,8 @@ TEST(HopperForward, ItsProductsOverlap) {
   };
   for (const int dim : {64, 128, 256}) {
     const auto config = choose_hopper_forward(
-        {.dim = dim, .value_dim = dim, .window_left = true, .window_right = true}, 1 << 20);
+        {.dim = dim, .value_dim = dim, .window_left = true, .window_right = true},
+        {.queries = 1 << 20, .keys = 1 << 20, .heads = 64});
     EXPECT_EQ(log_of(config).find("serialized"), std::string::npos) << dim;
   }
   const HopperForwardConfig too_much{{.dim = 128}, {.block_keys = 176, .warpgroups = 3}};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "device/reference.cuh"
 #include "kernels/configuration.h"
@@ -80,47 +81,85 @@ constexpr int shared_bytes(const HopperForwardConfig& config) {
 namespace hopper_forward {
 
 /// What there are registers for besides the products and the softmax.
-enum class Room { causal, fixed_reference, masks, everything };
+enum class Room { nothing, causal, fixed_reference, masks, everything };
 
 constexpr Room room_needed(const HopperForwardFeatures& features) {
   if (makes_logits(features)) return Room::everything;
   if (features.window_left || features.variable_length) return Room::masks;
-  return features.reference == Reference::fixed ? Room::fixed_reference : Room::causal;
+  if (features.reference == Reference::fixed) return Room::fixed_reference;
+  return features.window_right ? Room::causal : Room::nothing;
 }
 
-/// A way to cut that serves dims up to `dim` and at least so many keys.
+/// How much there is to do.
+struct Work {
+  long long queries = 0;  ///< of a sequence
+  long long keys = 0;     ///< likewise
+  long long heads = 0;    ///< of all sequences
+  int multiprocessors = 132;
+};
+
+/// A way to cut that serves dims up to `dim` and numbers of keys in [from_keys, to_keys).
 struct Candidate {
   int dim;
-  long long keys;
   HopperForwardShape shape;
   Room room = Room::everything;
+  long long from_keys = 0;
+  long long to_keys = std::numeric_limits<long long>::max();
+  bool only_causal = false;
+
+  constexpr bool serves(const HopperForwardFeatures& features, long long keys) const {
+    return std::max(features.dim, features.value_dim) <= dim && room_needed(features) <= room &&
+           keys >= from_keys && keys < to_keys && (!only_causal || last_queries_first(features));
+  }
 };
 
 // Scores, weights and output take block_keys · 3/4 + dim / 2 registers of a thread; two warpgroups
-// have 232, three have 160. The first that fits is taken. Three warpgroups read keys and values
-// from shared memory less often, but leave more queries of short sequences unused.
+// have 232, three have 160, four have 112. In order of preference where there is plenty to do: more
+// warpgroups read keys and values from shared memory less often.
 inline constexpr std::array kCandidates = {
-    Candidate{64, 0, {.block_keys = 128, .warpgroups = 3}, Room::causal},
-    Candidate{64, 0, {.block_keys = 112, .warpgroups = 3}, Room::masks},
-    Candidate{96, 0, {.block_keys = 96, .warpgroups = 3}, Room::masks},
-    Candidate{128, 8192, {.block_keys = 80, .warpgroups = 3}, Room::masks},
-    Candidate{128, 0, {.block_keys = 128, .warpgroups = 2}},
-    Candidate{192, 0, {.block_keys = 112, .warpgroups = 2, .query_slots = 1}},
-    Candidate{240, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}},
-    Candidate{256, 0, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}, Room::fixed_reference},
-    Candidate{256, 0, {.block_keys = 64, .warpgroups = 2, .query_slots = 1}},
+    Candidate{64,
+              {.block_keys = 64, .warpgroups = 4, .stages = 4, .takes_turns = false},
+              Room::nothing,
+              0,
+              4096},
+    Candidate{
+        64, {.block_keys = 128, .warpgroups = 2, .stages = 3}, Room::everything, 0, 4096, true},
+    Candidate{64, {.block_keys = 128, .warpgroups = 3}, Room::causal},
+    Candidate{64, {.block_keys = 112, .warpgroups = 3}, Room::masks},
+    Candidate{96, {.block_keys = 96, .warpgroups = 3}, Room::masks},
+    Candidate{128, {.block_keys = 80, .warpgroups = 3}, Room::masks, 8192},
+    Candidate{128, {.block_keys = 128, .warpgroups = 2}},
+    Candidate{192, {.block_keys = 112, .warpgroups = 2, .query_slots = 1}, Room::masks},
+    Candidate{192, {.block_keys = 96, .warpgroups = 2, .query_slots = 1}},
+    Candidate{240, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}, Room::masks},
+    Candidate{256, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}, Room::fixed_reference},
+    Candidate{256, {.block_keys = 64, .warpgroups = 2, .query_slots = 1}},
 };
+
+/// Queries that the busiest multiprocessor goes through, those included that only fill its tiles.
+constexpr long long busiest_share(const HopperForwardShape& shape, const Work& work) {
+  const long long rows = shape.warpgroups * 64LL;
+  const long long tiles = (work.queries + rows - 1) / rows * work.heads;
+  return (tiles + work.multiprocessors - 1) / work.multiprocessors * rows;
+}
 
 }  // namespace hopper_forward
 
+/// The first candidate that keeps all multiprocessors about as busy as any would.
 inline HopperForwardConfig choose_hopper_forward(const HopperForwardFeatures& features,
-                                                 long long keys) {
-  for (const auto& candidate : hopper_forward::kCandidates) {
-    if (std::max(features.dim, features.value_dim) <= candidate.dim && keys >= candidate.keys &&
-        hopper_forward::room_needed(features) <= candidate.room)
+                                                 const hopper_forward::Work& work) {
+  using namespace hopper_forward;
+  long long least = std::numeric_limits<long long>::max();
+  for (const auto& candidate : kCandidates) {
+    if (candidate.serves(features, work.keys))
+      least = std::min(least, busiest_share(candidate.shape, work));
+  }
+  for (const auto& candidate : kCandidates) {
+    if (candidate.serves(features, work.keys) &&
+        busiest_share(candidate.shape, work) <= least + least / 10)
       return {features, candidate.shape};
   }
-  return {features, hopper_forward::kCandidates.back().shape};
+  return {features, kCandidates.back().shape};
 }
 
 /// Heads that blocks take turns in, so that their keys and values stay in the second level cache;

@@ -48,16 +48,24 @@ std::int64_t tiles(const Problem& problem, const HopperForwardConfig& config) {
   return std::min(all, problem.total_q() / config.block_queries() + problem.batch) * problem.heads;
 }
 
+/// Sequences of different lengths count as so many of their mean.
+Work work_of(const Problem& problem, int multiprocessors) {
+  return {.queries = (problem.total_q() + problem.batch - 1) / problem.batch,
+          .keys = (problem.total_k() + problem.batch - 1) / problem.batch,
+          .heads = problem.batch * problem.heads,
+          .multiprocessors = multiprocessors};
+}
+
 /// The usual choice, or what STROBE_HOPPER_TILE says, to try shapes: "192x80", with "/1" for one
 /// slot of queries instead of two, and "/2/0" for warpgroups that do not take turns.
-HopperForwardConfig config_of(const Problem& problem, bool fast) {
-  HopperForwardConfig config = choose_hopper_forward(features_of(problem, fast), problem.keys());
+HopperForwardConfig config_of(const driver::Device& device, const Problem& problem, bool fast) {
+  HopperForwardConfig config =
+      choose_hopper_forward(features_of(problem, fast), work_of(problem, device.multiprocessors()));
   const char* const tile = std::getenv("STROBE_HOPPER_TILE");
   if (tile == nullptr) return config;
   int queries = 0;
   int turns = 1;
-  HopperForwardShape& shape = config.shape;
-  shape.query_slots = 2;
+  HopperForwardShape& shape = config.shape = {};
   const int read =
       std::sscanf(tile, "%dx%d/%d/%d", &queries, &shape.block_keys, &shape.query_slots, &turns);
   shape.warpgroups = queries / 64;
@@ -115,50 +123,67 @@ abi::TensorMap tensor_map(const TensorView& view, int box_rows) {
 }  // namespace
 
 std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture) {
+  constexpr long long kShort = 1536;  // whole tiles, whatever their size
+  constexpr long long kLong = 16384;
   std::vector<jit::KernelDescription> all;
   if (architecture.major != 9 || !architecture.specific) return all;
   const auto add = [&all](HopperForwardFeatures features, long long keys) {
-    all.push_back(description(choose_hopper_forward(features, keys)));
+    const Work plenty{.queries = keys, .keys = keys, .heads = 4096};
+    all.push_back(description(choose_hopper_forward(features, plenty)));
   };
   for (const int dim : {64, 96, 128, 192, 256}) {
     for (const bool causal : {false, true})
-      add({.dim = dim, .value_dim = dim, .window_right = causal}, 1024);
-    add({.dim = dim, .value_dim = dim, .window_left = true, .window_right = true}, 1024);
+      add({.dim = dim, .value_dim = dim, .window_right = causal}, kShort);
+    add({.dim = dim, .value_dim = dim, .window_left = true, .window_right = true}, kShort);
   }
-  for (const bool causal : {false, true}) add({.window_right = causal}, 16384);
-  add({.window_left = true}, 16384);
-  add({.arithmetic = Arithmetic::fp16}, 1024);
-  add({.arithmetic = Arithmetic::fp16, .dim = 64, .value_dim = 64, .window_right = true}, 1024);
-  add({.dim = 40, .value_dim = 40}, 1024);
-  add({.dim = 136, .value_dim = 136, .window_right = true}, 1024);
+  for (const bool causal : {false, true}) {
+    add({.window_right = causal}, kLong);
+    add({.dim = 64, .value_dim = 64, .window_right = causal}, kLong);
+  }
+  add({.window_left = true}, kLong);
+  add({.arithmetic = Arithmetic::fp16}, kShort);
+  add({.arithmetic = Arithmetic::fp16, .dim = 64, .value_dim = 64, .window_right = true}, kShort);
+  add({.dim = 40, .value_dim = 40}, kShort);
+  add({.dim = 136, .value_dim = 136, .window_right = true}, kShort);
   for (const int dim : {64, 128, 256})
-    add({.dim = dim, .value_dim = dim, .variable_length = true}, 1024);
-  add({.dim = 64, .value_dim = 64, .window_right = true, .variable_length = true}, 1024);
-  add({.window_right = true, .variable_length = true}, 16384);
+    add({.dim = dim, .value_dim = dim, .variable_length = true}, kShort);
+  add({.dim = 64, .value_dim = 64, .window_right = true, .variable_length = true}, kShort);
+  add({.window_right = true, .variable_length = true}, kLong);
   add({.dim = 192,
        .value_dim = 192,
        .window_left = true,
        .window_right = true,
        .variable_length = true},
-      1024);
+      kShort);
   for (const int dim : {64, 128, 256}) {
     for (const bool causal : {false, true})
       add({.dim = dim, .value_dim = dim, .window_right = causal, .reference = Reference::fixed},
-          1024);
+          kShort);
   }
-  add({.reference = Reference::fixed}, 16384);
-  add({.window_right = true, .variable_length = true, .reference = Reference::fixed}, 16384);
+  add({.reference = Reference::fixed}, kLong);
+  add({.window_right = true, .variable_length = true, .reference = Reference::fixed}, kLong);
+  for (const int dim : {64, 192, 256}) {
+    add({.dim = dim,
+         .value_dim = dim,
+         .window_left = true,
+         .window_right = true,
+         .variable_length = true,
+         .softcap = true,
+         .alibi = true,
+         .sinks = true},
+        kShort);
+  }
   for (const int dim : {64, 128, 192, 256}) {
-    add({.dim = dim, .value_dim = dim, .softcap = true}, 1024);
-    add({.dim = dim, .value_dim = dim, .window_right = true, .alibi = true}, 1024);
+    add({.dim = dim, .value_dim = dim, .softcap = true}, kShort);
+    add({.dim = dim, .value_dim = dim, .window_right = true, .alibi = true}, kShort);
   }
-  add({.window_right = true, .variable_length = true, .softcap = true, .alibi = true}, 16384);
-  add({.positive_scale = false}, 1024);
-  add({.dim = 64, .value_dim = 64, .window_right = true, .sinks = true}, 1024);
-  add({.window_left = true, .window_right = true, .sinks = true}, 16384);
-  add({.dim = 192, .value_dim = 128, .window_right = true}, 1024);
-  add({.dim = 64, .value_dim = 256}, 1024);
-  add({.dim = 128, .value_dim = 64}, 1024);
+  add({.window_right = true, .variable_length = true, .softcap = true, .alibi = true}, kLong);
+  add({.positive_scale = false}, kShort);
+  add({.dim = 64, .value_dim = 64, .window_right = true, .sinks = true}, kShort);
+  add({.window_left = true, .window_right = true, .sinks = true}, kLong);
+  add({.dim = 192, .value_dim = 128, .window_right = true}, kShort);
+  add({.dim = 64, .value_dim = 256}, kShort);
+  add({.dim = 128, .value_dim = 64}, kShort);
   all.push_back(hopper_order());
   return all;
 }
@@ -182,7 +207,7 @@ bool takes(const Tensors& tensors) {
 Forward::Forward(const driver::Device& device, const Problem& problem, bool fast)
     : device_(device),
       problem_(problem),
-      config_(config_of(problem, fast)),
+      config_(config_of(device, problem, fast)),
       kernel_(jit::load(device, description(config_))),
       function_(kernel_->function("hopper_forward")) {
   if (!problem.varlen()) return;
