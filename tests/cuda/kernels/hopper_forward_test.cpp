@@ -123,11 +123,16 @@ TEST(HopperForward, ItsProductsOverlap) {
                               "--ptxas-options=--verbose"}})
         .log;
   };
+  constexpr Work kPlenty{.queries = 1 << 20, .keys = 1 << 20, .heads = 64};
   for (const int dim : {64, 128, 256}) {
-    const auto config = choose_hopper_forward(
-        {.dim = dim, .value_dim = dim, .window_left = true, .window_right = true},
-        {.queries = 1 << 20, .keys = 1 << 20, .heads = 64});
-    EXPECT_EQ(log_of(config).find("serialized"), std::string::npos) << dim;
+    for (const HopperForwardFeatures& features : std::initializer_list<HopperForwardFeatures>{
+             {.dim = dim, .value_dim = dim, .window_left = true, .window_right = true},
+             {.dim = dim, .value_dim = dim, .window_right = true, .reference = Reference::fixed},
+             {.dim = dim, .value_dim = dim, .softcap = true}}) {
+      const auto config = choose_hopper_forward(features, kPlenty);
+      SCOPED_TRACE(jit::configuration_text(description(config)));
+      EXPECT_EQ(log_of(config).find("serialized"), std::string::npos);
+    }
   }
   const HopperForwardConfig too_much{{.dim = 128}, {.block_keys = 176, .warpgroups = 3}};
   EXPECT_NE(log_of(too_much).find("serialized"), std::string::npos) << "as it says there";
