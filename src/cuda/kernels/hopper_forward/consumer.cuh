@@ -196,7 +196,7 @@ class Consumer {
     finish_scores<0>();
     give_keys_back();
     take_first();
-    pack(weights_, scores_);
+    pack<Element>(weights_, scores_);
     output_.clear();
   }
 
@@ -236,7 +236,7 @@ class Consumer {
       rescale = softmax_.take(scores_, factor);
     }
     finish_output();
-    pack(weights_, scores_);
+    pack<Element>(weights_, scores_);
     if (rescale) {
 #pragma unroll
       for (int r = 0; r < Output::kRows; ++r) output_.scale_row(r, factor[r]);
@@ -254,7 +254,7 @@ class Consumer {
     Softmax softmax_done = softmax_;
     take_first();
     finish_output();
-    pack(weights_, scores_);  // first, for the scores take twice the registers
+    pack<Element>(weights_, scores_);  // first, for the scores take twice the registers
     store(tile_before(), softmax_done, queries_.slot_before());
     give_tile_back();
     output_.clear();

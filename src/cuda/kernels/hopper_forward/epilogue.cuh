@@ -28,7 +28,7 @@ class Epilogue {
     bool wrong = normalise(output, softmax, results);
     // What a warp overwrites, the others' products may still read, unless turns keep them in step.
     if constexpr (!config::kTakesTurns) ptx::sync_threads(barrier_, kWarpgroupThreads);
-    stage(output, staging);
+    stage<Element, OutputTile>(staging, output);
     ptx::fence_async_proxy();
     if constexpr (kMayBeWrong) {
       wrong = ptx::any_of_threads(barrier_, kWarpgroupThreads, wrong);
@@ -75,19 +75,6 @@ class Epilogue {
       wrong = wrong || (probe != 0 && is_finite(results[r].lse));
     }
     return wrong;
-  }
-
-  STROBE_DEVICE void stage(const Output& output, Word staging) const {
-    const int thread = ptx::again(static_cast<int>(threadIdx.x) % kWarpgroupThreads);
-    const int row = thread / 32 * 16 + thread % 16;
-#pragma unroll
-    for (int step = 0; step < kValueColumns / 16; ++step) {
-      const float(&left)[4] = output.tile[0][2 * step];
-      const float(&right)[4] = output.tile[0][2 * step + 1];
-      ptx::store_matrices(staging + OutputTile::chunk_offset(row, 2 * step + thread / 16 % 2),
-                          {Element::pack(left[0], left[1]), Element::pack(left[2], left[3]),
-                           Element::pack(right[0], right[1]), Element::pack(right[2], right[3])});
-    }
   }
 
   STROBE_DEVICE void store_boxes(Word staging) const {

@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "cuda/driver/launch.h"
 #include "cuda/driver/memory.h"
-#include "cuda/driver/tensor_map.h"
+#include "cuda/kernels/hopper_operands.h"
 #include "cuda/kernels/operands.h"
 #include "strobe/error.h"
 
@@ -16,7 +16,6 @@ namespace strobe::cuda::hopper_forward {
 namespace {
 
 constexpr std::int64_t kMaxDim = 256;
-constexpr std::int64_t kMaxStrideBytes = std::int64_t{1} << 40;
 constexpr std::size_t kCounterBytes = 64;
 
 HopperForwardFeatures features_of(const Problem& problem, bool fast) {
@@ -82,42 +81,6 @@ HopperForwardConfig config_of(const driver::Device& device, const Problem& probl
 
 bool takes_dim(std::int64_t dim) {
   return dim % 8 == 0 && dim <= kMaxDim;
-}
-
-bool takes(const TensorView& view) {
-  const auto element = static_cast<std::int64_t>(size_of(view.dtype));
-  for (int axis = 0; axis + 1 < view.rank; ++axis) {
-    const auto i = static_cast<std::size_t>(axis);
-    const std::int64_t stride = view.strides[i] * element;
-    if (view.shape[i] == 0) return false;
-    if (view.shape[i] > 1 && (stride <= 0 || stride >= kMaxStrideBytes)) return false;
-  }
-  return rows_aligned(view);
-}
-
-/// [sequence, row, head, dim], or [row, head, dim] of packed sequences, which are one; copied in
-/// boxes of so many rows of 64 elements.
-abi::TensorMap tensor_map(const TensorView& view, int box_rows) {
-  const auto element = static_cast<std::uint64_t>(size_of(view.dtype));
-  const bool packed = view.rank == 3;
-  const auto size = [&](std::size_t axis) {
-    if (packed && axis == 0) return std::uint64_t{1};
-    return static_cast<std::uint64_t>(view.shape[packed ? axis - 1 : axis]);
-  };
-  // The stride of an axis of one is never used, but must be a legal one.
-  const auto stride = [&](std::size_t axis) {
-    return size(axis) == 1
-               ? static_cast<std::uint64_t>(kChunkBytes)
-               : static_cast<std::uint64_t>(view.strides[packed ? axis - 1 : axis]) * element;
-  };
-  return driver::encode({.type = view.dtype == DType::bf16 ? abi::TensorMapType::bfloat16
-                                                           : abi::TensorMapType::float16,
-                         .data = view.data,
-                         .rank = 4,
-                         .sizes = {size(3), size(1), size(2), size(0)},
-                         .strides = {stride(1), stride(2), stride(0)},
-                         .box = {64, static_cast<std::uint32_t>(box_rows), 1, 1},
-                         .swizzle = abi::TensorMapSwizzle::bytes128});
 }
 
 }  // namespace
@@ -201,7 +164,8 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
 }
 
 bool takes(const Tensors& tensors) {
-  return takes(tensors.q) && takes(tensors.k) && takes(tensors.v) && takes(tensors.out);
+  return has_boxes(tensors.q) && has_boxes(tensors.k) && has_boxes(tensors.v) &&
+         has_boxes(tensors.out);
 }
 
 Forward::Forward(const driver::Device& device, const Problem& problem, bool fast)

@@ -2,41 +2,22 @@
 // What the roles of the kernel share: types, and the plan of shared memory.
 
 #include "config.cuh"
-#include "device/accumulator.cuh"
-#include "device/element.cuh"
 #include "device/logits.cuh"
 #include "device/mask.cuh"
-#include "device/ptx/again.cuh"
-#include "device/ptx/tensor_copy.cuh"
-#include "device/ptx/wgmma.cuh"
 #include "device/sequence.cuh"
 #include "device/slots.cuh"
 #include "device/softmax.cuh"
-#include "device/swizzled_tile.cuh"
+#include "device/warpgroup.cuh"
 #include "kernels/hopper_forward/params.cuh"
 
 namespace strobe::cuda {
 
 using Params = HopperForwardParams;
 
-template <Arithmetic arithmetic>
-struct ElementOf;
-template <>
-struct ElementOf<Arithmetic::bf16> {
-  using Type = Bf16;
-  static constexpr ptx::HalfType kType = ptx::HalfType::bf16;
-};
-template <>
-struct ElementOf<Arithmetic::fp16> {
-  using Type = Fp16;
-  static constexpr ptx::HalfType kType = ptx::HalfType::fp16;
-};
 using Element = ElementOf<config::kArithmetic>::Type;
 using Storage = Element::Storage;
 constexpr ptx::HalfType kHalfType = ElementOf<config::kArithmetic>::kType;
 
-constexpr int kWarpgroupRows = 64;
-constexpr int kWarpgroupThreads = 128;
 constexpr int kBlockQueries = config::kWarpgroups * kWarpgroupRows;
 constexpr int kConsumerWarps = config::kWarpgroups * 4;
 constexpr int kColumns = round_up(config::kDim, 16);  ///< that are multiplied
@@ -131,13 +112,6 @@ class Shared {
   Word begin_;
   Control* control_;
 };
-
-STROBE_DEVICE int warp_in_group() {
-  return ptx::again(static_cast<int>(threadIdx.x)) % kWarpgroupThreads / 32;
-}
-STROBE_DEVICE bool is_first_of_warpgroup() {
-  return threadIdx.x % kWarpgroupThreads == 0;
-}
 
 STROBE_DEVICE Sequence sequence_of(const Params& params, const Tile& tile) {
   return sequence_at<config::kVariableLength>(params, tile.sequence);

@@ -90,18 +90,6 @@ class Scheduler {
   int place_ = 0;  ///< in the order of packed sequences
 };
 
-/// Loads a tile of an operand, panel by panel.
-template <class OperandTile>
-STROBE_DEVICE void load_tile(Word to, const TensorMap& map, BoxOrigin origin, Word barrier,
-                             ptx::CachePolicy policy) {
-  ptx::arrive_and_expect(barrier, OperandTile::kBytes);
-#pragma unroll
-  for (int panel = 0; panel < OperandTile::kPanels; ++panel) {
-    origin.at[0] = panel * OperandTile::kPanelColumns;
-    ptx::load_box(to + panel * OperandTile::kPanelBytes, map, origin, barrier, policy);
-  }
-}
-
 /// Every warpgroup has slots of its own for its queries.
 class QueryLoader {
  public:

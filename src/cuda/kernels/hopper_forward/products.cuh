@@ -8,8 +8,8 @@
 
 namespace strobe::cuda {
 
-/// Probabilities as the left operand: 16 keys each.
-using Weights = Word[config::kBlockKeys / 16][4];
+/// Probabilities as the left operand.
+using Weights = RegisterOperand<config::kBlockKeys>;
 
 /// scores = queries · keysᵀ
 STROBE_DEVICE void start_scores(Scores& scores, Word queries, Word keys) {
@@ -63,18 +63,6 @@ STROBE_DEVICE void clear(Weights& weights) {
   for (int step = 0; step < config::kBlockKeys / 16; ++step) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) weights[step][i] = 0;
-  }
-}
-
-/// The sums of a product lie as its next one takes them.
-STROBE_DEVICE void pack(Weights& weights, const Scores& scores) {
-#pragma unroll
-  for (int step = 0; step < config::kBlockKeys / 16; ++step) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float(&pair)[4] = scores.tile[0][2 * step + i / 2];
-      weights[step][i] = Element::pack(pair[i % 2 * 2], pair[i % 2 * 2 + 1]);
-    }
   }
 }
 

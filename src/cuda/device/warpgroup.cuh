@@ -1,0 +1,83 @@
+#pragma once
+// What the kernels for Hopper have in common: warpgroups of 64 rows, and 16-bit operands that are
+// copied by boxes, multiplied from shared memory or from registers, and staged to be stored.
+
+#include "device/accumulator.cuh"
+#include "device/arithmetic.cuh"
+#include "device/element.cuh"
+#include "device/ptx/again.cuh"
+#include "device/ptx/mbarrier.cuh"
+#include "device/ptx/tensor_copy.cuh"
+#include "device/ptx/wgmma.cuh"
+#include "device/swizzled_tile.cuh"
+
+namespace strobe::cuda {
+
+constexpr int kWarpgroupRows = 64;
+constexpr int kWarpgroupThreads = 128;
+
+STROBE_DEVICE int warp_in_group() {
+  return static_cast<int>(threadIdx.x) % kWarpgroupThreads / 32;
+}
+STROBE_DEVICE bool is_first_of_warpgroup() {
+  return threadIdx.x % kWarpgroupThreads == 0;
+}
+
+template <Arithmetic arithmetic>
+struct ElementOf;
+template <>
+struct ElementOf<Arithmetic::bf16> {
+  using Type = Bf16;
+  static constexpr ptx::HalfType kType = ptx::HalfType::bf16;
+};
+template <>
+struct ElementOf<Arithmetic::fp16> {
+  using Type = Fp16;
+  static constexpr ptx::HalfType kType = ptx::HalfType::fp16;
+};
+
+/// Loads a tile of an operand, panel by panel.
+template <class OperandTile>
+STROBE_DEVICE void load_tile(Word to, const TensorMap& map, int row, int head, int sequence,
+                             Word barrier, ptx::CachePolicy policy) {
+  ptx::arrive_and_expect(barrier, OperandTile::kBytes);
+#pragma unroll
+  for (int panel = 0; panel < OperandTile::kPanels; ++panel) {
+    ptx::load_box(to + panel * OperandTile::kPanelBytes, map,
+                  {{panel * OperandTile::kPanelColumns, row, head, sequence}}, barrier, policy);
+  }
+}
+
+/// A left operand in registers: 64 rows of a warpgroup, 16 columns each.
+template <int columns>
+using RegisterOperand = Word[columns / 16][4];
+
+/// The sums of a product lie as its next one takes them.
+template <class Element, int tiles>
+STROBE_DEVICE void pack(Word (&to)[tiles / 2][4], const Accumulator<1, tiles>& sums) {
+#pragma unroll
+  for (int step = 0; step < tiles / 2; ++step) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float(&pair)[4] = sums.tile[0][2 * step + i / 2];
+      to[step][i] = Element::pack(pair[i % 2 * 2], pair[i % 2 * 2 + 1]);
+    }
+  }
+}
+
+/// Brings a warpgroup's sums to its 64 rows of a tile, which begin at `rows`.
+template <class Element, class OperandTile, int tiles>
+STROBE_DEVICE void stage(Word rows, const Accumulator<1, tiles>& sums) {
+  const int thread = ptx::again(static_cast<int>(threadIdx.x) % kWarpgroupThreads);
+  const int row = thread / 32 * 16 + thread % 16;
+#pragma unroll
+  for (int step = 0; step < tiles / 2; ++step) {
+    const float(&left)[4] = sums.tile[0][2 * step];
+    const float(&right)[4] = sums.tile[0][2 * step + 1];
+    ptx::store_matrices(rows + OperandTile::chunk_offset(row, 2 * step + thread / 16 % 2),
+                        {Element::pack(left[0], left[1]), Element::pack(left[2], left[3]),
+                         Element::pack(right[0], right[1]), Element::pack(right[2], right[3])});
+  }
+}
+
+}  // namespace strobe::cuda
