@@ -37,7 +37,8 @@ struct PortableBackwardParams {
 
   RowStatistics* statistics;  ///< workspace [heads, rows]
   float* corrections;         ///< workspace [heads, rows], with exact fp32: see exact_statistics.cu
-  float* dq_sums;  ///< workspace [heads, rows, see query_sums.cuh]; null if deterministic
+  float* dq_sums;           ///< workspace [heads, rows, see query_sums.cuh]; null if deterministic
+  long long dq_sum_floats;  ///< of them, a multiple of 4
 
   RowStrides q_strides;
   RowStrides k_strides;

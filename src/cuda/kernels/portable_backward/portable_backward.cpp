@@ -3,32 +3,8 @@
 #include <limits>
 
 #include "core/text.h"
-#include "cuda/driver/launch.h"
 
 namespace strobe::cuda::portable_backward {
-namespace {
-
-PortableBackwardFeatures features_of(const Problem& problem, const PlanOptions& options) {
-  const Window window = problem.effective_window();
-  return {.arithmetic = arithmetic_of(problem.dtype, options.tf32),
-          .dim = static_cast<int>(problem.dim),
-          .value_dim = static_cast<int>(problem.value_dim()),
-          .window_left = window.left >= 0,
-          .window_right = window.right >= 0,
-          .variable_length = problem.varlen(),
-          .softcap = problem.softcap > 0,
-          .alibi = problem.alibi,
-          .bias = problem.bias.has_value(),
-          .dropout = problem.dropout > 0,
-          .deterministic = options.deterministic};
-}
-
-std::int64_t blocks_of(std::int64_t length, int block) {
-  return (length + block - 1) / block;
-}
-
-}  // namespace
-
 std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture) {
   std::vector<jit::KernelDescription> all;
   const auto add = [&](BackwardKernel kernel, const char* source, std::vector<std::string> entries,
@@ -81,19 +57,12 @@ Backward::Backward(const driver::Device& device, const Problem& problem, const P
       features_(features_of(problem, options)),
       padded_(device, problem_),
       q_(padded_.plan(false, problem.dim, workspace_)),
-      dout_(padded_.plan(false, problem.value_dim(), workspace_)) {
-  if (keys_pass_by()) {
-    k_ = padded_.plan(true, problem.dim, workspace_);
-    v_ = padded_.plan(true, problem.value_dim(), workspace_);
-  }
-  const std::int64_t rows = problem.heads * problem.total_q();
-  constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
-  statistics_ = workspace_.take(rows * static_cast<std::int64_t>(sizeof(RowStatistics)));
-  if (features_.arithmetic == Arithmetic::fp32) corrections_ = workspace_.take(rows * kFloat);
-  aligned_ = load_all(true);
-  if (!features_.deterministic) {
-    dq_sums_ = workspace_.take(rows * query_sum_floats(aligned_.keys.config) * kFloat);
-  }
+      dout_(padded_.plan(false, problem.value_dim(), workspace_)),
+      arrays_(plan_arrays(problem, features_, jit::Architecture::of(device), workspace_)),
+      aligned_(load_all(true)) {
+  if (!keys_pass_by()) return;
+  k_ = padded_.plan(true, problem.dim, workspace_);
+  v_ = padded_.plan(true, problem.value_dim(), workspace_);
 }
 
 bool Backward::keys_pass_by() const {
@@ -101,31 +70,19 @@ bool Backward::keys_pass_by() const {
          needs_exact_statistics(features_, problem_.keys());
 }
 
-Backward::Kernel Backward::load(BackwardKernel kernel, const char* source,
-                                std::vector<std::string> entries, bool aligned) const {
+Backward::Variant Backward::load_all(bool aligned) const {
   PortableBackwardFeatures features = features_;
   features.aligned = aligned;
-  const auto config =
-      choose_portable_backward(kernel, features, jit::Architecture::of(device_).number());
-  return {config, jit::load(device_, description(config, source, std::move(entries)))};
-}
-
-Backward::Variant Backward::load_all(bool aligned) const {
   Variant variant;
-  variant.rows = load(
-      BackwardKernel::key_gradients, "rows",
-      {"portable_row_statistics", "portable_sink_gradients", "portable_finish_queries"}, aligned);
-  variant.keys =
-      load(BackwardKernel::key_gradients, "key_gradients", {"portable_key_gradients"}, aligned);
-  if (features_.deterministic)
-    variant.queries = load(BackwardKernel::query_gradients, "query_gradients",
-                           {"portable_query_gradients"}, aligned);
-  if (needs_exact_statistics(features_, problem_.keys()))
-    variant.statistics = load(BackwardKernel::query_gradients, "exact_statistics",
-                              {"portable_exact_statistics"}, aligned);
-  if (features_.bias)
-    variant.bias = load(BackwardKernel::bias_gradients, "bias_gradients",
-                        {"portable_bias_gradients"}, aligned);
+  variant.statistics = Statistics(device_, problem_, features);
+  variant.keys = load(device_, BackwardKernel::key_gradients, features, "key_gradients",
+                      {"portable_key_gradients"});
+  if (features.deterministic)
+    variant.queries = load(device_, BackwardKernel::query_gradients, features, "query_gradients",
+                           {"portable_query_gradients"});
+  if (features.bias)
+    variant.bias = load(device_, BackwardKernel::bias_gradients, features, "bias_gradients",
+                        {"portable_bias_gradients"});
   return variant;
 }
 
@@ -153,97 +110,16 @@ TuningRecord Backward::tuning() const {
 }
 
 PortableBackwardParams Backward::params(const Tensors& tensors, std::byte* workspace) const {
-  const bool packed = problem_.varlen();
-  const auto floats = [](const TensorView& view) { return static_cast<float*>(view.data); };
-  const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
-  const auto in_workspace = [&](std::size_t offset) {
-    return static_cast<void*>(workspace + offset);
-  };
-  PortableBackwardParams p{};
-  p.q = tensors.q.data;
-  p.k = tensors.k.data;
-  p.v = tensors.v.data;
-  p.out = tensors.out.data;
-  p.dout = tensors.dout.data;
-  p.lse = floats(tensors.lse);
-  p.bias = tensors.bias.data;
-  p.sinks = floats(tensors.sinks);
-  p.alibi_slopes = floats(tensors.alibi_slopes);
-  p.cu_seqlens_q = ints(tensors.cu_seqlens_q);
-  p.cu_seqlens_k = ints(tensors.cu_seqlens_k);
-  p.dq = tensors.dq.data;
-  p.dk = tensors.dk.data;
-  p.dv = tensors.dv.data;
-  p.dbias = tensors.dbias.data;
-  p.dsinks = floats(tensors.dsinks);
-  p.statistics = static_cast<RowStatistics*>(in_workspace(statistics_));
-  if (features_.arithmetic == Arithmetic::fp32)
-    p.corrections = static_cast<float*>(in_workspace(corrections_));
-  if (!features_.deterministic) p.dq_sums = static_cast<float*>(in_workspace(dq_sums_));
-  p.q_strides = row_strides(tensors.q, packed);
-  p.k_strides = row_strides(tensors.k, packed);
-  p.v_strides = row_strides(tensors.v, packed);
-  p.out_strides = row_strides(tensors.out, packed);
-  p.dout_strides = row_strides(tensors.dout, packed);
-  p.dq_strides = row_strides(tensors.dq, packed);
-  p.dk_strides = row_strides(tensors.dk, packed);
-  p.dv_strides = row_strides(tensors.dv, packed);
-  p.lse_strides = lse_strides(tensors.lse, packed);
-  if (problem_.bias) {
-    p.bias_strides = bias_strides(tensors.bias);
-    if (tensors.dbias.given()) p.dbias_strides = bias_strides(tensors.dbias);
-    p.bias_per_sequence = problem_.bias->per_batch ? 1 : 0;
-    p.bias_per_head = problem_.bias->per_head ? 1 : 0;
-    p.bias_per_query = problem_.bias->per_query ? 1 : 0;
-  }
-  if (tensors.alibi_slopes.rank == 2) p.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
-  p.rows = problem_.total_q();
-  set_problem(p, problem_);
-  p.heads_per_key_head = static_cast<int>(problem_.group());
-  p.heads_per_section = 1;
-  p.dq_aligned = rows_aligned(tensors.dq) ? 1 : 0;
-  p.dk_aligned = rows_aligned(tensors.dk) ? 1 : 0;
-  p.dv_aligned = rows_aligned(tensors.dv) ? 1 : 0;
-  p.scale = static_cast<float>(problem_.softmax_scale());
+  PortableBackwardParams p = params_of(problem_, tensors);
+  arrays_.set(p, workspace);
   return p;
-}
-
-namespace {
-
-void launch(const driver::Function& function, const PortableBackwardConfig& config,
-            std::int64_t blocks, std::int64_t rows, int shared,
-            const PortableBackwardParams& params, abi::Stream stream) {
-  if (blocks == 0 || rows == 0) return;
-  driver::launch(function,
-                 {.grid = {.x = static_cast<unsigned>(blocks), .y = static_cast<unsigned>(rows)},
-                  .block = {.x = static_cast<unsigned>(config.threads())},
-                  .dynamic_shared_bytes = shared},
-                 stream, params);
-}
-
-}  // namespace
-
-void Backward::launch_by_rows(const Kernel& kernel, const char* entry,
-                              const PortableBackwardParams& params, abi::Stream stream) const {
-  constexpr std::int64_t kMostBlocks = 1024;
-  if (params.rows == 0) return;
-  launch(kernel.function(entry), kernel.config, std::min(kMostBlocks, blocks_of(params.rows, 16)),
-         problem_.heads, 0, params, stream);
-}
-
-void Backward::launch_by_queries(const Kernel& kernel, const char* entry,
-                                 PortableBackwardParams params, abi::Stream stream) const {
-  params.blocks = static_cast<int>(blocks_of(problem_.seqlen_q, kernel.config.shape.block_queries));
-  launch(kernel.function(entry), kernel.config, params.blocks * problem_.heads * problem_.batch, 1,
-         shared_bytes(kernel.config), params, stream);
 }
 
 void Backward::launch_by_keys(const Kernel& kernel, PortableBackwardParams params,
                               abi::Stream stream) const {
   params.blocks = static_cast<int>(blocks_of(problem_.keys(), kernel.config.shape.block_keys));
-  launch(kernel.function("portable_key_gradients"), kernel.config,
-         params.blocks * problem_.kv_heads() * problem_.batch, 1, shared_bytes(kernel.config),
-         params, stream);
+  kernel.launch("portable_key_gradients", params.blocks * problem_.kv_heads() * problem_.batch, 1,
+                shared_bytes(kernel.config), params, stream);
 }
 
 void Backward::launch_by_bias(const Kernel& kernel, PortableBackwardParams params,
@@ -253,8 +129,8 @@ void Backward::launch_by_bias(const Kernel& kernel, PortableBackwardParams param
   params.blocks =
       static_cast<int>(blocks_of(problem_.keys(), shape.block_keys) *
                        (bias.per_query ? blocks_of(problem_.seqlen_q, shape.block_queries) : 1));
-  launch(
-      kernel.function("portable_bias_gradients"), kernel.config,
+  kernel.launch(
+      "portable_bias_gradients",
       params.blocks * (bias.per_head ? problem_.heads : 1) * (bias.per_batch ? problem_.batch : 1),
       1, shared_bytes(kernel.config), params, stream);
 }
@@ -273,17 +149,14 @@ void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) 
                                        (anywhere(features_.dim) || rows_aligned(operands.k)) &&
                                        (anywhere(features_.value_dim) || rows_aligned(operands.v)));
   const PortableBackwardParams p = params(operands, arrays);
-  launch_by_rows(kernels.rows, "portable_row_statistics", p, stream);
-  if (kernels.statistics.kernel)
-    launch_by_queries(kernels.statistics, "portable_exact_statistics", p, stream);
-  if (p.dsinks != nullptr)
-    launch(kernels.rows.function("portable_sink_gradients"), kernels.rows.config, problem_.heads, 1,
-           0, p, stream);
+  kernels.statistics.compute(problem_, p, stream);
+  const Kernel& rows = kernels.statistics.rows();
+  if (p.dsinks != nullptr) rows.launch("portable_sink_gradients", problem_.heads, 1, 0, p, stream);
   launch_by_keys(kernels.keys, p, stream);
   if (features_.deterministic)
-    launch_by_queries(kernels.queries, "portable_query_gradients", p, stream);
+    kernels.queries.launch_by_queries("portable_query_gradients", problem_, p, stream);
   else
-    launch_by_rows(kernels.rows, "portable_finish_queries", p, stream);
+    rows.launch_by_rows("portable_finish_queries", problem_, p, stream);
   if (p.dbias != nullptr) launch_by_bias(kernels.bias, p, stream);
 }
 

@@ -1,17 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "cuda/jit/architecture.h"
-#include "cuda/jit/loaded_kernel.h"
-#include "cuda/kernels/operands.h"
-#include "cuda/kernels/portable_backward/config.h"
-#include "cuda/kernels/portable_backward/params.cuh"
-#include "strobe/implementation.h"
+#include "cuda/kernels/portable_backward/stages.h"
 
 // Flash attention, backward, on every GPU since sm_80.
 namespace strobe::cuda::portable_backward {
@@ -35,33 +30,20 @@ class Backward {
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;
 
  private:
-  struct Kernel {
-    PortableBackwardConfig config{};
-    std::shared_ptr<const jit::LoadedKernel> kernel{};
-
-    driver::Function function(const char* entry) const { return kernel->function(entry); }
-  };
-
   /// The kernels as they are compiled for operands that lie aligned, or anywhere.
   struct Variant {
-    Kernel rows{}, keys{};
-    Kernel queries{};     ///< of dq, if deterministic
-    Kernel statistics{};  ///< of short rows, if there may be some
-    Kernel bias{};        ///< with a bias
+    Statistics statistics{};
+    Kernel keys{};
+    Kernel queries{};  ///< of dq, if deterministic
+    Kernel bias{};     ///< with a bias
   };
 
   /// Whether there are kernels whose thread blocks go through keys and values.
   bool keys_pass_by() const;
-  Kernel load(BackwardKernel kernel, const char* source, std::vector<std::string> entries,
-              bool aligned) const;
   Variant load_all(bool aligned) const;
   const Variant& variant_for(bool aligned) const;
   PortableBackwardParams params(const Tensors& tensors, std::byte* workspace) const;
 
-  void launch_by_rows(const Kernel& kernel, const char* entry, const PortableBackwardParams& params,
-                      abi::Stream stream) const;
-  void launch_by_queries(const Kernel& kernel, const char* entry, PortableBackwardParams params,
-                         abi::Stream stream) const;
   void launch_by_keys(const Kernel& kernel, PortableBackwardParams params,
                       abi::Stream stream) const;
   void launch_by_bias(const Kernel& kernel, PortableBackwardParams params,
@@ -73,7 +55,7 @@ class Backward {
   WorkspacePlan workspace_{};
   PaddedOperands padded_;
   PaddedOperands::Copy q_{}, k_{}, v_{}, dout_{};
-  std::size_t statistics_ = 0, corrections_ = 0, dq_sums_ = 0;  ///< where they are in the workspace
+  WorkspaceArrays arrays_;
   Variant aligned_{};
   mutable std::once_flag unaligned_once_{};
   mutable Variant unaligned_{};  ///< made when the first such operands come

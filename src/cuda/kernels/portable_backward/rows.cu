@@ -158,9 +158,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         sees_nothing ? -minus_infinity() : (kExact ? lse : lse * kLog2E),
         sees_nothing ? 0.0F : delta};
   }
-  if (params.dq_sums != nullptr) {
-    zero(params.dq_sums, params.heads * params.rows * QuerySumsLayout::kRowFloats);
-  }
+  if (params.dq_sums != nullptr) zero(params.dq_sums, params.dq_sum_floats);
 }
 
 /// dsinks = -Σ p · delta, p the sink's probability. Grid: heads.

@@ -1,0 +1,143 @@
+#include "cuda/kernels/portable_backward/stages.h"
+
+#include "cuda/driver/launch.h"
+
+namespace strobe::cuda::portable_backward {
+PortableBackwardFeatures features_of(const Problem& problem, const PlanOptions& options) {
+  const Window window = problem.effective_window();
+  return {.arithmetic = arithmetic_of(problem.dtype, options.tf32),
+          .dim = static_cast<int>(problem.dim),
+          .value_dim = static_cast<int>(problem.value_dim()),
+          .window_left = window.left >= 0,
+          .window_right = window.right >= 0,
+          .variable_length = problem.varlen(),
+          .softcap = problem.softcap > 0,
+          .alibi = problem.alibi,
+          .bias = problem.bias.has_value(),
+          .dropout = problem.dropout > 0,
+          .deterministic = options.deterministic};
+}
+
+PortableBackwardParams params_of(const Problem& problem, const Tensors& tensors) {
+  const bool packed = problem.varlen();
+  const auto floats = [](const TensorView& view) { return static_cast<float*>(view.data); };
+  const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
+  PortableBackwardParams p{};
+  p.q = tensors.q.data;
+  p.k = tensors.k.data;
+  p.v = tensors.v.data;
+  p.out = tensors.out.data;
+  p.dout = tensors.dout.data;
+  p.lse = floats(tensors.lse);
+  p.bias = tensors.bias.data;
+  p.sinks = floats(tensors.sinks);
+  p.alibi_slopes = floats(tensors.alibi_slopes);
+  p.cu_seqlens_q = ints(tensors.cu_seqlens_q);
+  p.cu_seqlens_k = ints(tensors.cu_seqlens_k);
+  p.dq = tensors.dq.data;
+  p.dk = tensors.dk.data;
+  p.dv = tensors.dv.data;
+  p.dbias = tensors.dbias.data;
+  p.dsinks = floats(tensors.dsinks);
+  p.q_strides = row_strides(tensors.q, packed);
+  p.k_strides = row_strides(tensors.k, packed);
+  p.v_strides = row_strides(tensors.v, packed);
+  p.out_strides = row_strides(tensors.out, packed);
+  p.dout_strides = row_strides(tensors.dout, packed);
+  p.dq_strides = row_strides(tensors.dq, packed);
+  p.dk_strides = row_strides(tensors.dk, packed);
+  p.dv_strides = row_strides(tensors.dv, packed);
+  p.lse_strides = lse_strides(tensors.lse, packed);
+  if (problem.bias) {
+    p.bias_strides = bias_strides(tensors.bias);
+    if (tensors.dbias.given()) p.dbias_strides = bias_strides(tensors.dbias);
+    p.bias_per_sequence = problem.bias->per_batch ? 1 : 0;
+    p.bias_per_head = problem.bias->per_head ? 1 : 0;
+    p.bias_per_query = problem.bias->per_query ? 1 : 0;
+  }
+  if (tensors.alibi_slopes.rank == 2) p.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
+  p.rows = problem.total_q();
+  set_problem(p, problem);
+  p.heads_per_key_head = static_cast<int>(problem.group());
+  p.heads_per_section = 1;
+  p.dq_aligned = rows_aligned(tensors.dq) ? 1 : 0;
+  p.dk_aligned = rows_aligned(tensors.dk) ? 1 : 0;
+  p.dv_aligned = rows_aligned(tensors.dv) ? 1 : 0;
+  p.scale = static_cast<float>(problem.softmax_scale());
+  return p;
+}
+
+WorkspaceArrays plan_arrays(const Problem& problem, const PortableBackwardFeatures& features,
+                            const jit::Architecture& architecture, WorkspacePlan& workspace) {
+  constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t rows = problem.heads * problem.total_q();
+  WorkspaceArrays arrays;
+  arrays.statistics = workspace.take(rows * static_cast<std::int64_t>(sizeof(RowStatistics)));
+  if (features.arithmetic == Arithmetic::fp32) arrays.corrections = workspace.take(rows * kFloat);
+  if (!features.deterministic) {
+    arrays.dq_sum_floats =
+        rows * query_sum_floats(choose_portable_backward(BackwardKernel::key_gradients, features,
+                                                         architecture.number()));
+    arrays.dq_sums = workspace.take(arrays.dq_sum_floats * kFloat);
+  }
+  return arrays;
+}
+
+void WorkspaceArrays::set(PortableBackwardParams& params, std::byte* workspace) const {
+  params.statistics = reinterpret_cast<RowStatistics*>(workspace + statistics);
+  if (corrections > 0) params.corrections = reinterpret_cast<float*>(workspace + corrections);
+  if (dq_sums > 0) params.dq_sums = reinterpret_cast<float*>(workspace + dq_sums);
+  params.dq_sum_floats = dq_sum_floats;
+}
+
+void Kernel::launch(const char* entry, std::int64_t blocks, std::int64_t rows, int shared,
+                    const PortableBackwardParams& params, abi::Stream stream) const {
+  if (blocks == 0 || rows == 0) return;
+  driver::launch(function(entry),
+                 {.grid = {.x = static_cast<unsigned>(blocks), .y = static_cast<unsigned>(rows)},
+                  .block = {.x = static_cast<unsigned>(config.threads())},
+                  .dynamic_shared_bytes = shared},
+                 stream, params);
+}
+
+void Kernel::launch_by_rows(const char* entry, const Problem& problem,
+                            const PortableBackwardParams& params, abi::Stream stream) const {
+  constexpr std::int64_t kMostBlocks = 1024;
+  if (params.rows == 0) return;
+  launch(entry, std::min(kMostBlocks, blocks_of(params.rows, 16)), problem.heads, 0, params,
+         stream);
+}
+
+void Kernel::launch_by_queries(const char* entry, const Problem& problem,
+                               PortableBackwardParams params, abi::Stream stream) const {
+  params.blocks = static_cast<int>(blocks_of(problem.seqlen_q, config.shape.block_queries));
+  launch(entry, params.blocks * problem.heads * problem.batch, 1, shared_bytes(config), params,
+         stream);
+}
+
+Kernel load(const driver::Device& device, BackwardKernel kernel,
+            const PortableBackwardFeatures& features, const char* source,
+            std::vector<std::string> entries) {
+  const auto config =
+      choose_portable_backward(kernel, features, jit::Architecture::of(device).number());
+  return {config, jit::load(device, description(config, source, std::move(entries)))};
+}
+
+Statistics::Statistics(const driver::Device& device, const Problem& problem,
+                       const PortableBackwardFeatures& features)
+    : rows_(
+          load(device, BackwardKernel::key_gradients, features, "rows",
+               {"portable_row_statistics", "portable_sink_gradients", "portable_finish_queries"})) {
+  if (needs_exact_statistics(features, problem.keys()))
+    of_short_rows_ = load(device, BackwardKernel::query_gradients, features, "exact_statistics",
+                          {"portable_exact_statistics"});
+}
+
+void Statistics::compute(const Problem& problem, const PortableBackwardParams& params,
+                         abi::Stream stream) const {
+  rows_.launch_by_rows("portable_row_statistics", problem, params, stream);
+  if (of_short_rows_.kernel)
+    of_short_rows_.launch_by_queries("portable_exact_statistics", problem, params, stream);
+}
+
+}  // namespace strobe::cuda::portable_backward
