@@ -60,7 +60,8 @@ class HopperUnits : public test::OnGpuWithCompiler {
   };
 
   /// Runs `body` in a warpgroup: `first` and `second` are the tensors' maps, `target` is where a
-  /// box is stored; tiles A, B and C of shared memory, and a barrier, which is initialised.
+  /// box is stored; tiles A, B and C of shared memory, and a barrier, which is initialised. `out`
+  /// is zero, and gets the sums at the end.
   Result run(const std::string& body) const {
     const std::string source =
         "#include \"config.cuh\"\n"
@@ -113,6 +114,7 @@ class HopperUnits : public test::OnGpuWithCompiler {
     upload(first, some_matrix(1));
     upload(second, some_matrix(2));
     driver::fill_async(target.data(), 0x55, bytes, stream.get());
+    driver::fill_async(sums.data(), 0, sizeof(Matrix), stream.get());
     driver::launch(module.function("body"),
                    {.block = {.x = 128}, .dynamic_shared_bytes = 3 * kBoxBytes + 1024},
                    stream.get(), map_of(first), map_of(second), map_of(target),
@@ -243,6 +245,61 @@ TEST_F(HopperUnits, StoreWhatIsInsideOfTheTensor) {
   EXPECT_EQ(result.stored, tensor_of(product(true)));
 }
 
+TEST_F(HopperUnits, StoreTransposed) {
+  const auto result =
+      run(std::string(kLoad) + kArrived + kFence + kTransposed + kDone +
+          "const int lane = threadIdx.x % 32;\n"
+          "for (int step = 0; step < 4; ++step) {\n"
+          "  const float(&l)[4] = sums.tile[0][2 * step];\n"
+          "  const float(&r)[4] = sums.tile[0][2 * step + 1];\n"
+          "  const int column = 16 * step + lane / 16 * 8 + lane % 8;\n"
+          "  ptx::store_matrices_transposed(\n"
+          "      C + Box::chunk_offset(column, threadIdx.x / 32 * 2 + lane / 8 % 2),\n"
+          "      {Bf16::pack(l[0], l[1]), Bf16::pack(l[2], l[3]),\n"
+          "       Bf16::pack(r[0], r[1]), Bf16::pack(r[2], r[3])});\n"
+          "}\n"
+          "ptx::fence_async_proxy();\n" +
+          kStore + "if (one) ptx::wait_until_stores_have_read();\n");
+  const Matrix sums = product(true);
+  Matrix expected{};
+  for (int r = 0; r < kBox; ++r) {
+    for (int c = 0; c < kBox; ++c) expected[r][c] = sums[c][r];
+  }
+  EXPECT_EQ(result.stored, tensor_of(expected));
+}
+
+// Floats 0, 1, 2 ... in tiles B and C.
+constexpr const char* kCount =
+    "for (int i = threadIdx.x; i < 1024; i += 128) {\n"
+    "  const auto word = [&](int e) { return __float_as_uint(4 * i + e); };\n"
+    "  ptx::store_chunk(B + i * 16, {word(0), word(1), word(2), word(3)});\n"
+    "}\n";
+constexpr const char* kAdd =
+    "__syncthreads();\n"
+    "if (one) {\n"
+    "  ptx::add_floats(out, B, 16384);\n"
+    "  ptx::commit_stores();\n"
+    "  ptx::add_floats(out + 32, B, 128);\n"
+    "  ptx::commit_stores();\n"
+    "  ptx::wait_for_stores();\n"
+    "}\n"
+    "__syncthreads();\n"
+    "for (int r = 0; r < 2; ++r)\n"
+    "  for (int c = 0; c < 8; ++c)\n"
+    "    for (int i = 0; i < 2; ++i)\n"
+    "      sums.at(r, c, i) = out[(threadIdx.x / 32 * 16 + sums.row_index(r)) * 64 +\n"
+    "                             sums.column_index(c) + i];\n";
+
+TEST_F(HopperUnits, AddFloats) {
+  Matrix expected{};
+  for (int r = 0; r < kBox; ++r) {
+    for (int c = 0; c < kBox; ++c) {
+      expected[r][c] = static_cast<float>(r * kBox + c + (r == 0 && c >= 32 ? c - 32 : 0));
+    }
+  }
+  EXPECT_EQ(run(std::string(kCount) + "ptx::fence_async_proxy();\n" + kAdd).sums, expected);
+}
+
 TEST_F(HopperUnits, RefuseTensorsTheyCannotCopy) {
   const driver::DeviceMemory memory(device(), 4096);
   const driver::ContextScope scope(device());
@@ -277,6 +334,10 @@ TEST_F(EmulatedHopperUnits, NoticeWhatIsMissingAroundCopies) {
   EXPECT_THROW(run(staged + kStore + "if (one) ptx::wait_until_stores_have_read();\n"),
                driver::CudaError)
       << "the fence of the proxy";
+  EXPECT_THROW(run(std::string(kCount) + kAdd), driver::CudaError) << "the same where it adds";
+  EXPECT_THROW(run("if (one) { ptx::add_floats(out + 1, B, 16); ptx::commit_stores(); }\n"),
+               driver::CudaError)
+      << "multiples of 16 bytes";
   EXPECT_THROW(run("if (one) { ptx::init_barrier(barrier + 8, 1);\n"
                    "ptx::arrive_and_expect(barrier + 8, 8192);\n"
                    "ptx::load_box(A, first, {{0, 0, 0, 0}}, barrier + 8, policy);\n"

@@ -31,6 +31,13 @@ STROBE_DEVICE void store_matrices(Word address, const Word (&from)[4]) {
                : "memory");
 }
 
+/// The same of 16-bit elements, each matrix transposed.
+STROBE_DEVICE void store_matrices_transposed(Word address, const Word (&from)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(address),
+               "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+               : "memory");
+}
+
 /// Two matrices, by the addresses of the first 16 lanes.
 STROBE_DEVICE void load_two_matrices(Word (&to)[2], Word address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];"
@@ -88,6 +95,12 @@ STROBE_DEVICE void store_chunk(Word address, uint4 value) {
 
 STROBE_DEVICE void store_words(Word address, Word first, Word second) {
   asm volatile("st.shared.v2.b32 [%0], {%1,%2};" ::"r"(address), "r"(first), "r"(second)
+               : "memory");
+}
+
+STROBE_DEVICE void store_chunk(Word address, const uint4& value) {
+  asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(value.x), "r"(value.y),
+               "r"(value.z), "r"(value.w)
                : "memory");
 }
 

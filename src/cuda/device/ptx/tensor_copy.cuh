@@ -1,6 +1,7 @@
 #pragma once
-// Hopper's unit that copies boxes of tensors of four axes between global and shared memory. What
-// lies outside of the tensor is zero where it is read and left out where it is written.
+// Hopper's unit that copies boxes of tensors of four axes between global and shared memory, and
+// adds to sums in global memory. What lies outside of the tensor is zero where it is read and left
+// out where it is written.
 
 #include "device/basics.cuh"
 
@@ -46,6 +47,16 @@ STROBE_DEVICE void store_box(const TensorMap& map, const BoxOrigin& origin, Word
       "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(
           &map),
       "r"(from), "r"(origin.at[0]), "r"(origin.at[1]), "r"(origin.at[2]), "r"(origin.at[3])
+      : "memory");
+}
+
+/// Starts to add floats to as many in global memory, as part of this thread's open group. Both
+/// begin at multiples of 16 bytes, and there are a multiple of 16. What many add to the same place
+/// is added in whatever order it comes.
+STROBE_DEVICE void add_floats(float* to, Word from, int bytes) {
+  asm volatile(
+      "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
+      "r"(from), "r"(bytes)
       : "memory");
 }
 

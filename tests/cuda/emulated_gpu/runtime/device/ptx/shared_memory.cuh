@@ -56,6 +56,18 @@ inline void store_matrices(Word address, const Word (&from)[4]) {
   }
 }
 
+inline void store_matrices_transposed(Word address, const Word (&from)[4]) {
+  const auto all = emulated::Block::current->exchange(address);
+  const unsigned lane = emulated::Block::thread->lane();
+  for (unsigned i = 0; i < 4; ++i) {
+    for (unsigned h = 0; h < 2; ++h) {
+      const Word row = emulated::shown<Word>(all, 8 * i + lane % 4 * 2 + h);
+      emulated::Block::current->shared(row, 16);
+      store_shared(row + lane / 4 * 2, static_cast<std::uint16_t>(from[i] >> 16 * h));
+    }
+  }
+}
+
 inline void load_two_matrices(Word (&to)[2], Word address) {
   load_matrices(to, address);
 }
@@ -84,6 +96,9 @@ inline void store_chunk(Word address, uint4 value) {
 }
 inline void store_words(Word address, Word first, Word second) {
   store_shared(address, uint2{first, second});
+}
+inline void store_chunk(Word address, const uint4& value) {
+  store_shared(address, value);
 }
 
 }  // namespace strobe::cuda::ptx

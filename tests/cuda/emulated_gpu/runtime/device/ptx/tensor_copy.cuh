@@ -1,6 +1,7 @@
 #pragma once
 
 #include "device/ptx/mbarrier.cuh"
+#include "device/ptx/shared_memory.cuh"
 
 namespace strobe::cuda {
 
@@ -105,6 +106,26 @@ inline void store_box(const TensorMap& map, const BoxOrigin& origin, Word from) 
       if (to != nullptr) std::memcpy(to, element, tensor.element_bytes);
       element += tensor.element_bytes;
     });
+  };
+  emulated::Block::thread->units.open_stores.push_back({read, write});
+}
+
+inline void add_floats(float* to, Word from, int bytes) {
+  if (from % 16 != 0 || bytes % 16 != 0 || reinterpret_cast<std::uintptr_t>(to) % 16 != 0) {
+    emulated::Block::current->fail("floats are added between multiples of 16 bytes");
+  }
+  const auto data = std::make_shared<std::vector<float>>();
+  const auto read = [=] {
+    emulated::Block& block = *emulated::Block::current;
+    for (Word at = from; at < from + static_cast<Word>(bytes); at += 4) {
+      if (block.units.unseen[at / 16] > 0) {
+        block.fail("floats are added that were written and not shown to the unit");
+      }
+      data->push_back(emulated::bits<float>(load_shared<Word>(at)));
+    }
+  };
+  const auto write = [=] {
+    for (std::size_t i = 0; i < data->size(); ++i) to[i] += (*data)[i];
   };
   emulated::Block::thread->units.open_stores.push_back({read, write});
 }
