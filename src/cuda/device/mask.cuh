@@ -46,6 +46,12 @@ struct WindowMask {
     return {static_cast<int>(smaller(begin, end)), static_cast<int>(end)};
   }
 
+  /// The first query that sees a key, if there is one.
+  STROBE_DEVICE Wide seen_from(Wide key) const {
+    if (!right_limited) return 0;
+    return larger<Wide>(0, smaller<Wide>(length_q, key - right - length_k + length_q));
+  }
+
   /// For queries [query_begin, query_end), at least one. Both ends of what is seen move forward
   /// with the query, so the first and the last query decide.
   template <int block_keys>
@@ -75,10 +81,6 @@ struct WindowMask {
 
  private:
   /// Queries [seen_from, seen_until) see a key.
-  STROBE_DEVICE Wide seen_from(Wide key) const {
-    if (!right_limited) return 0;
-    return larger<Wide>(0, smaller<Wide>(length_q, key - right - length_k + length_q));
-  }
   STROBE_DEVICE Wide seen_until(Wide key) const {
     if (!left_limited) return length_q;
     return larger<Wide>(0, smaller<Wide>(length_q, key + left + 1 - length_k + length_q));

@@ -7,23 +7,6 @@
 
 namespace strobe::cuda {
 
-/// In shared memory.
-template <int slots>
-struct SlotBarriers {
-  unsigned long long full[slots];
-  unsigned long long empty[slots];
-
-  /// By one thread. A slot is full when a filler has arrived and the bytes it announced have, and
-  /// empty when all users have released it.
-  STROBE_DEVICE void init(int users) {
-#pragma unroll
-    for (int slot = 0; slot < slots; ++slot) {
-      ptx::init_barrier(ptx::shared_address(&full[slot]), 1);
-      ptx::init_barrier(ptx::shared_address(&empty[slot]), users);
-    }
-  }
-};
-
 /// Which slot it is, and which time around.
 template <int slots>
 class SlotTurn {
@@ -31,13 +14,53 @@ class SlotTurn {
   STROBE_DEVICE int slot() const { return static_cast<int>(count_ % slots); }
   STROBE_DEVICE int slot_before() const { return static_cast<int>((count_ + slots - 1) % slots); }
   STROBE_DEVICE Word parity() const { return count_ / slots % 2; }
+  STROBE_DEVICE bool is_first() const { return count_ == 0; }
+  STROBE_DEVICE SlotTurn after() const {
+    SlotTurn turn = *this;
+    turn.next();
+    return turn;
+  }
   STROBE_DEVICE void next() { ++count_; }
 
  private:
   Word count_ = 0;  // for both, as there are few registers
 };
 
-/// One thread that fills.
+/// In shared memory.
+template <int slots>
+struct SlotBarriers {
+  unsigned long long full[slots];
+  unsigned long long empty[slots];
+
+  /// By one thread. A slot is full when all fillers have arrived and the bytes they announced have,
+  /// and empty when all users have released it.
+  STROBE_DEVICE void init(int users, int fillers = 1) {
+#pragma unroll
+    for (int slot = 0; slot < slots; ++slot) {
+      ptx::init_barrier(ptx::shared_address(&full[slot]), fillers);
+      ptx::init_barrier(ptx::shared_address(&empty[slot]), users);
+    }
+  }
+
+  // For those who fill or use several kinds of slots in step; others have a SlotFiller or SlotUser.
+
+  /// Waits until a slot is empty, to fill it.
+  STROBE_DEVICE void begin(const SlotTurn<slots>& turn) const {
+    ptx::wait_for_phase(ptx::shared_address(&empty[turn.slot()]), turn.parity() ^ 1);
+  }
+  STROBE_DEVICE void end(int slot) const {
+    ptx::arrive(ptx::shared_address(&full[slot]));
+  }
+  /// Waits until it is full, to use it.
+  STROBE_DEVICE void wait(const SlotTurn<slots>& turn) const {
+    ptx::wait_for_phase(ptx::shared_address(&full[turn.slot()]), turn.parity());
+  }
+  STROBE_DEVICE void release(int slot) const {
+    ptx::arrive(ptx::shared_address(&empty[slot]));
+  }
+};
+
+/// A thread of those that fill.
 template <int slots>
 class SlotFiller {
  public:

@@ -17,7 +17,7 @@ constexpr int kWarpgroupRows = 64;
 constexpr int kWarpgroupThreads = 128;
 
 STROBE_DEVICE int warp_in_group() {
-  return static_cast<int>(threadIdx.x) % kWarpgroupThreads / 32;
+  return ptx::again(static_cast<int>(threadIdx.x)) % kWarpgroupThreads / 32;
 }
 STROBE_DEVICE bool is_first_of_warpgroup() {
   return threadIdx.x % kWarpgroupThreads == 0;
@@ -38,13 +38,13 @@ struct ElementOf<Arithmetic::fp16> {
 
 /// Loads a tile of an operand, panel by panel.
 template <class OperandTile>
-STROBE_DEVICE void load_tile(Word to, const TensorMap& map, int row, int head, int sequence,
-                             Word barrier, ptx::CachePolicy policy) {
+STROBE_DEVICE void load_tile(Word to, const TensorMap& map, BoxOrigin origin, Word barrier,
+                             ptx::CachePolicy policy) {
   ptx::arrive_and_expect(barrier, OperandTile::kBytes);
 #pragma unroll
   for (int panel = 0; panel < OperandTile::kPanels; ++panel) {
-    ptx::load_box(to + panel * OperandTile::kPanelBytes, map,
-                  {{panel * OperandTile::kPanelColumns, row, head, sequence}}, barrier, policy);
+    origin.at[0] = panel * OperandTile::kPanelColumns;
+    ptx::load_box(to + panel * OperandTile::kPanelBytes, map, origin, barrier, policy);
   }
 }
 

@@ -69,6 +69,7 @@ class HopperUnits : public test::OnGpuWithCompiler {
         "#include \"device/element.cuh\"\n"
         "#include \"device/ptx/mbarrier.cuh\"\n"
         "#include \"device/ptx/tensor_copy.cuh\"\n"
+        "#include \"device/ptx/turns.cuh\"\n"
         "#include \"device/ptx/warpgroup.cuh\"\n"
         "#include \"device/ptx/wgmma.cuh\"\n"
         "#include \"device/swizzled_tile.cuh\"\n"
@@ -300,6 +301,17 @@ TEST_F(HopperUnits, AddFloats) {
   EXPECT_EQ(run(std::string(kCount) + "ptx::fence_async_proxy();\n" + kAdd).sums, expected);
 }
 
+constexpr const char* kCounter = "unsigned* const count = reinterpret_cast<unsigned*>(out);\n";
+
+TEST_F(HopperUnits, WaitForTheirTurn) {
+  EXPECT_NO_THROW(run(std::string(kCounter) + "if (one) {\n"
+                                              "  ptx::wait_for_turn(count, 0);\n"
+                                              "  ptx::pass_turn(count);\n"
+                                              "  ptx::wait_for_turn(count, 1);\n"
+                                              "}\n"
+                                              "__syncthreads();\n"));
+}
+
 TEST_F(HopperUnits, RefuseTensorsTheyCannotCopy) {
   const driver::DeviceMemory memory(device(), 4096);
   const driver::ContextScope scope(device());
@@ -338,6 +350,16 @@ TEST_F(EmulatedHopperUnits, NoticeWhatIsMissingAroundCopies) {
   EXPECT_THROW(run("if (one) { ptx::add_floats(out + 1, B, 16); ptx::commit_stores(); }\n"),
                driver::CudaError)
       << "multiples of 16 bytes";
+  EXPECT_THROW(run(std::string(kCounter) + kCount +
+                   "ptx::fence_async_proxy();\n"
+                   "__syncthreads();\n"
+                   "if (one) { ptx::add_floats(out + 4, B, 16); ptx::commit_stores();\n"
+                   "ptx::wait_until_stores_have_read(); ptx::pass_turn(count); }\n"),
+               driver::CudaError)
+      << "the end of what comes before the next turn";
+  EXPECT_THROW(run(std::string(kCounter) + "if (one) ptx::wait_for_turn(count, 1);\n"),
+               driver::CudaError)
+      << "the one before";
   EXPECT_THROW(run("if (one) { ptx::init_barrier(barrier + 8, 1);\n"
                    "ptx::arrive_and_expect(barrier + 8, 8192);\n"
                    "ptx::load_box(A, first, {{0, 0, 0, 0}}, barrier + 8, policy);\n"

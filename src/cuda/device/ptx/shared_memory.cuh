@@ -98,10 +98,4 @@ STROBE_DEVICE void store_words(Word address, Word first, Word second) {
                : "memory");
 }
 
-STROBE_DEVICE void store_chunk(Word address, const uint4& value) {
-  asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(value.x), "r"(value.y),
-               "r"(value.z), "r"(value.w)
-               : "memory");
-}
-
 }  // namespace strobe::cuda::ptx

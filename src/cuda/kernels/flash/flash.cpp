@@ -1,7 +1,6 @@
 // The implementation "flash" of every GPU since sm_80.
+#include "cuda/kernels/flash/backward_pass.h"
 #include "cuda/kernels/flash/forward_pass.h"
-#include "cuda/kernels/portable_backward/portable_backward.h"
-#include "cuda/kernels/portable_forward/portable_forward.h"
 #include "cuda/planned_pass.h"
 #include "strobe/registry.h"
 
@@ -29,14 +28,14 @@ class Flash final : public Implementation {
     const auto& device = driver::Device::at(options.device);
     const driver::ContextScope scope(device);
     if (problem.pass == Pass::forward) return plan_of<ForwardPass>(device, problem, true, options);
-    return plan_of<portable_backward::Backward>(device, problem, options.deterministic, options);
+    return plan_of<BackwardPass>(device, problem, options.deterministic, options);
   }
 
   void execute(const Plan& plan, const Tensors& tensors, void* workspace,
                Stream stream) const override {
     if (plan.problem.pass == Pass::forward)
       return run_pass<ForwardPass>(plan, tensors, workspace, stream);
-    run_pass<portable_backward::Backward>(plan, tensors, workspace, stream);
+    run_pass<BackwardPass>(plan, tensors, workspace, stream);
   }
 };
 

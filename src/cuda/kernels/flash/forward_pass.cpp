@@ -1,26 +1,13 @@
 #include "cuda/kernels/flash/forward_pass.h"
 
-#include <cstdlib>
-#include <string_view>
-
-#include "cuda/driver/tensor_map.h"
+#include "cuda/kernels/flash/hopper_switch.h"
 
 namespace strobe::cuda::flash {
-namespace {
-
-/// The kernel for Hopper is under development: STROBE_HOPPER=1 turns it on.
-bool hopper_is_on() {
-  const char* const value = std::getenv("STROBE_HOPPER");
-  return value != nullptr && std::string_view(value) == "1";
-}
-
-}  // namespace
 
 ForwardPass::ForwardPass(const driver::Device& device, const Problem& problem,
                          const PlanOptions& options)
     : device_(device), problem_(problem), options_(options) {
-  if (hopper_is_on() && hopper_forward::takes(problem, jit::Architecture::of(device)) &&
-      driver::can_encode_tensor_maps())
+  if (hopper_is_on() && hopper_forward::takes(problem, jit::Architecture::of(device)))
     hopper_ = std::make_unique<const hopper_forward::Forward>(device, problem, options.fast);
   else
     portable();

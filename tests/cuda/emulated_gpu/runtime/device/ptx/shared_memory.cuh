@@ -97,8 +97,5 @@ inline void store_chunk(Word address, uint4 value) {
 inline void store_words(Word address, Word first, Word second) {
   store_shared(address, uint2{first, second});
 }
-inline void store_chunk(Word address, const uint4& value) {
-  store_shared(address, value);
-}
 
 }  // namespace strobe::cuda::ptx

@@ -1,0 +1,43 @@
+#include "cuda/kernels/flash/backward_pass.h"
+
+#include <algorithm>
+
+#include "cuda/kernels/flash/hopper_switch.h"
+
+namespace strobe::cuda::flash {
+
+BackwardPass::BackwardPass(const driver::Device& device, const Problem& problem,
+                           const PlanOptions& options)
+    : device_(device), problem_(problem), options_(options) {
+  if (hopper_is_on() && hopper_backward::takes(problem, jit::Architecture::of(device)))
+    hopper_ = std::make_unique<const hopper_backward::Backward>(device, problem, options);
+  else
+    portable();
+}
+
+const portable_backward::Backward& BackwardPass::portable() const {
+  std::call_once(portable_once_, [this] {
+    portable_ = std::make_unique<const portable_backward::Backward>(device_, problem_, options_);
+  });
+  return *portable_;
+}
+
+TuningRecord BackwardPass::tuning() const {
+  return hopper_ ? hopper_->tuning() : portable().tuning();
+}
+
+std::size_t BackwardPass::workspace_bytes() const {
+  if (!hopper_) return portable().workspace_bytes();
+  // What the Hopper kernel takes needs no padding, so that this is all the portable ones need.
+  WorkspacePlan for_portable;
+  portable_backward::plan_arrays(problem_, portable_backward::features_of(problem_, options_),
+                                 jit::Architecture::of(device_), for_portable);
+  return std::max(hopper_->workspace_bytes(), for_portable.bytes());
+}
+
+void BackwardPass::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
+  if (hopper_ && hopper_backward::takes(tensors)) return hopper_->run(tensors, workspace, stream);
+  portable().run(tensors, workspace, stream);
+}
+
+}  // namespace strobe::cuda::flash

@@ -1,0 +1,120 @@
+#pragma once
+// How the kernel is compiled for a problem: what it computes and how it is cut.
+
+#include <array>
+
+#include "kernels/configuration.h"
+
+namespace strobe::cuda {
+
+/// What the kernel computes.
+struct HopperBackwardFeatures {
+  Arithmetic arithmetic = Arithmetic::bf16;  ///< bf16 or fp16
+  int dim = 128;                             ///< of keys and values, a multiple of 8 to 256
+  bool causal = false;
+  bool deterministic = false;  ///< dq is bit-equal in every run; dk and dv always are
+};
+
+/// How it is cut. Two warpgroups compute: they have 64 keys each, or have the same 64 and one has
+/// dk, the other dv and dq.
+struct HopperBackwardShape {
+  int block_queries = 64;
+  bool splits_gradients = false;
+  bool keys_lag = false;  ///< dk is multiplied a block later, where there are registers for it,
+                          ///< rather than dq; not if split
+  int query_slots = 2;    ///< in shared memory; dout has two
+  int slice_slots = 1;    ///< of a warpgroup that has dq, for what is on its way to the sums; with
+                          ///< none it adds to them itself
+
+  constexpr int block_keys() const { return splits_gradients ? 64 : 128; }
+  constexpr int slice_writers() const { return splits_gradients ? 1 : 2; }
+};
+
+struct HopperBackwardConfig {
+  HopperBackwardFeatures features{};
+  HopperBackwardShape shape{};
+
+  /// Registers of a thread: a block begins with 168 for each of its threads, and those of the
+  /// warpgroup that loads are handed to the others.
+  static constexpr int kThreads = 3 * 128;
+  static constexpr int kProducerRegisters = 24;
+  static constexpr int kConsumerRegisters = 240;
+};
+
+namespace hopper_backward {
+
+/// A way to cut that serves dims up to `dim`.
+struct Candidate {
+  int dim;
+  HopperBackwardShape shape;
+};
+
+// dk and dv take `dim` registers of a thread, or half as many if split; scores and their gradients
+// take block_queries, and another quarter of it if keys lag; 32 are needed for dq.
+inline constexpr std::array kCandidates = {
+    Candidate{64, {.block_queries = 128, .query_slots = 3}},
+    Candidate{128, {.block_queries = 64, .keys_lag = true, .query_slots = 3}},
+    Candidate{192, {.block_queries = 64, .splits_gradients = true, .slice_slots = 3}},
+    Candidate{256, {.block_queries = 64, .splits_gradients = true, .slice_slots = 1}},
+};
+
+/// Columns of dq that a warpgroup computes at a time; see QuerySlices.
+constexpr int slice_columns(const HopperBackwardConfig& config) {
+  return config.shape.block_queries > 64 ? (config.features.dim + 15) / 16 * 16 : 64;
+}
+
+/// Floats of the sums of dq for a block of queries of a head.
+constexpr int tile_floats(const HopperBackwardConfig& config) {
+  const int columns = slice_columns(config);
+  return config.shape.block_queries * ((config.features.dim + columns - 1) / columns * columns);
+}
+
+}  // namespace hopper_backward
+
+/// What layout.cuh plans.
+constexpr int shared_bytes(const HopperBackwardConfig& config) {
+  constexpr int kControl = 512;
+  constexpr int kStages = 2;  // of dout, scores and statistics
+  const auto& [features, shape] = config;
+  const int row_bytes = (features.dim + 63) / 64 * 128;
+  const int rows = 2 * shape.block_keys() + (shape.query_slots + kStages) * shape.block_queries;
+  const int scores = kStages * shape.block_queries * shape.block_keys() * 2;
+  const int slices =
+      shape.slice_writers() * shape.slice_slots * 64 * hopper_backward::slice_columns(config) * 4;
+  const int statistics = kStages * shape.block_queries * 8;
+  return rows * row_bytes + scores + slices + statistics + kControl;
+}
+
+inline HopperBackwardConfig choose_hopper_backward(const HopperBackwardFeatures& features) {
+  for (const auto& candidate : hopper_backward::kCandidates) {
+    if (features.dim <= candidate.dim) return {features, candidate.shape};
+  }
+  return {features, hopper_backward::kCandidates.back().shape};
+}
+
+/// Its choices as the kernel knows them.
+inline jit::KernelDescription description(const HopperBackwardConfig& config) {
+  const auto& [features, shape] = config;
+  return {.name = "hopper_backward",
+          .source = "kernels/hopper_backward/kernel.cu",
+          .entries = {"hopper_backward"},
+          .constants = {arithmetic_constant(features.arithmetic),
+                        {"kDim", features.dim},
+                        {"kCausal", features.causal},
+                        {"kDeterministic", features.deterministic},
+                        {"kSplitsGradients", shape.splits_gradients},
+                        {"kKeysLag", shape.keys_lag},
+                        {"kQuerySlots", shape.query_slots},
+                        {"kBlockQueries", shape.block_queries},
+                        {"kBlockKeys", shape.block_keys()},
+                        {"kSliceWriters", shape.slice_writers()},
+                        {"kSliceSlots", shape.slice_slots},
+                        {"kTileFloats", hopper_backward::tile_floats(config)},
+                        {"kProducerRegisters", config.kProducerRegisters},
+                        {"kConsumerRegisters", config.kConsumerRegisters}},
+          .threads = config.kThreads,
+          .dynamic_shared_bytes = shared_bytes(config),
+          .max_registers = registers_of_a_thread(config.kThreads, 1)};
+}
+
+}  // namespace strobe::cuda

@@ -1,0 +1,149 @@
+#pragma once
+// What the roles that compute have in common.
+
+#include "device/ptx/reduction.cuh"
+#include "kernels/hopper_backward/epilogue.cuh"
+#include "kernels/hopper_backward/gradients.cuh"
+#include "kernels/hopper_backward/products.cuh"
+
+namespace strobe::cuda {
+
+/// A warpgroup with 64 of the block's keys, from row `first_row` on.
+class Consumer {
+ protected:
+  STROBE_DEVICE Consumer(const Shared& shared, const Params& params, int first_row)
+      : shared_(shared),
+        params_(params),
+        control_(shared.control()),
+        first_row_(first_row),
+        first_key_(KeyBlock(params).first_key + first_row),
+        queries_(shared.control().queries) {}
+
+  /// Calls step(walk) for every block of queries. The first is sure to be there: if the loop could
+  /// be left out, the assembler would not let products run on from one step to the next.
+  template <class Step>
+  STROBE_DEVICE void for_each_block(Step step) const {
+    Walk walk(params_, KeyBlock(params_));
+    do {
+      step(walk);
+      walk.next();
+    } while (!walk.done());
+  }
+
+  /// Calls use(hidden) with what is hidden from the block of queries.
+  template <class Use>
+  STROBE_DEVICE void with_mask(const Walk& walk, Use use) const {
+    if (walk.is_full()) {
+      use(NoHiddenQueries{});
+    } else {
+      use(HiddenQueries(params_, first_key_ + warp_in_group() * 16, walk.first_query()));
+    }
+  }
+
+  /// This warpgroup's rows of a tile of keys.
+  STROBE_DEVICE Word rows_of(Word tile) const { return tile + first_row_ * KeyTile::kLineBytes; }
+
+  /// By every warp that is done with a slot.
+  template <class Slots>
+  STROBE_DEVICE static void release(const Slots& slots, int slot) {
+    if (lane_index() == 0) slots.release(slot);
+  }
+
+  /// Of the queries of the block before.
+  STROBE_DEVICE int slot_before() const {
+    return (queries_.slot() + config::kQuerySlots - 1) % config::kQuerySlots;
+  }
+
+  /// Waits for all consumers.
+  STROBE_DEVICE static void meet() {
+    constexpr int kBarrier = 1;
+    ptx::sync_threads(kBarrier, kWarpgroups * kWarpgroupThreads);
+  }
+
+  STROBE_DEVICE Word bases() const { return shared_.statistics(turn_.slot()); }
+  STROBE_DEVICE Word deltas() const { return bases() + Shared::kDeltas; }
+
+  /// The gradients of scores to where all warpgroups find them, a row for each query.
+  STROBE_DEVICE void share_gradients(const ScoreOperand& gradients, SlotTurn<kStages> turn) const {
+    const int thread = ptx::again(static_cast<int>(threadIdx.x) % kWarpgroupThreads);
+    const int lane = thread % 32;
+    const int chunk = first_row_ / 8 + thread / 32 * 2 + lane / 8 % 2;
+    const Word to =
+        shared_.scores(turn.slot()) + ScoreTile::chunk_offset(lane / 16 * 8 + lane % 8, chunk);
+    control_.scores.begin(turn);
+#pragma unroll
+    for (int step = 0; step < config::kBlockQueries / 16; ++step) {
+      ptx::store_matrices_transposed(to + step * 16 * ScoreTile::kLineBytes, gradients[step]);
+    }
+    ptx::fence_async_proxy();
+    __syncwarp();
+    if (lane_index() == 0) control_.scores.end(turn.slot());
+  }
+
+  STROBE_DEVICE Epilogue epilogue() const {
+    return {params_, KeyBlock(params_), first_key_};
+  }
+
+  const Shared& shared_;
+  const Params& params_;
+  Control& control_;
+  int first_row_;
+  int first_key_;
+  SlotUser<config::kQuerySlots> queries_;
+  SlotTurn<kStages> turn_{};  ///< of dout, statistics and scores
+};
+
+/// Adds slices of dq to the sums, or hands them to the one who does.
+class SliceWriter {
+ public:
+  STROBE_DEVICE SliceWriter(const Shared& shared, const Params& params, int writer)
+      : shared_(shared),
+        params_(params),
+        slots_(shared.control().slices[writer]),
+        writer_(writer) {}
+
+  /// A slice of a tile of the sums.
+  STROBE_DEVICE void write(const QuerySums& dq, Wide tile, int slice) {
+    if constexpr (kHandsSlicesOver) {
+      hand_over(dq);
+    } else {
+      add(dq, tile * Slices::kTileFloats + slice * Slices::kFloats);
+    }
+  }
+
+ private:
+  STROBE_DEVICE void hand_over(const QuerySums& dq) {
+    const Word to = shared_.slice(writer_, slots_.begin()) + Slices::offset(0, thread()) * 4;
+#pragma unroll
+    for (int c = 0; c < QuerySums::kColumnTiles; ++c) {
+      const float(&sums)[4] = dq.tile[0][c];
+      ptx::store_chunk(to + Slices::offset(c, 0) * 4,
+                       {__float_as_uint(sums[0]), __float_as_uint(sums[1]),
+                        __float_as_uint(sums[2]), __float_as_uint(sums[3])});
+    }
+    ptx::fence_async_proxy();
+    __syncwarp();
+    if (lane_index() == 0) ptx::arrive(slots_.barrier());
+    slots_.end();
+  }
+
+  STROBE_DEVICE void add(const QuerySums& dq, Wide slice) const {
+    float* const to = params_.dq_sums + slice + Slices::offset(0, thread());
+#pragma unroll
+    for (int c = 0; c < QuerySums::kColumnTiles; ++c) {
+      const float(&sums)[4] = dq.tile[0][c];
+      ptx::add_four(to + Slices::offset(c, 0), sums[0], sums[1], sums[2], sums[3]);
+    }
+  }
+
+  STROBE_DEVICE static int thread() {
+    return ptx::again(static_cast<int>(threadIdx.x) % kWarpgroupThreads);
+  }
+
+  const Shared& shared_;
+  const Params& params_;
+  SlotFiller<kSliceBarriers> slots_;
+  int writer_;
+};
+
+}  // namespace strobe::cuda

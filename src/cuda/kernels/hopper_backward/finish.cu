@@ -1,0 +1,107 @@
+// After the main kernel: dq from its sums, and whatever gradients came out as no number where the
+// mask hides what is none. Compiled with the configuration of portable_backward's rows.cu.
+
+#include "kernels/hopper_backward/query_slices.cuh"
+#include "kernels/portable_backward/hidden_gradients.cuh"
+
+namespace strobe::cuda {
+namespace {
+
+using Slices = QuerySlices<config::kTileQueries, config::kDim>;
+
+constexpr int kChunkElements = 8;
+constexpr int kChunks = config::kDim / kChunkElements;
+
+/// A block of queries of a head.
+struct QueryTileRows {
+  Sequence sequence;
+  int head;
+  int first;
+
+  STROBE_DEVICE QueryTileRows(const Params& params, Word tile) {
+    const Word blocks = static_cast<Word>(params.blocks);
+    const Word heads = static_cast<Word>(params.heads);
+    sequence = sequence_at<false>(params, static_cast<int>(tile / blocks / heads));
+    head = static_cast<int>(tile / blocks % heads);
+    first = static_cast<int>(tile % blocks) * config::kTileQueries;
+  }
+
+  STROBE_DEVICE Storage* row(const Params& params, int query) const {
+    return rows_of(params.dq, params.dq_strides, sequence.index, query, head);
+  }
+};
+
+/// Converts eight columns of a row. Returns whether all of them are finite.
+STROBE_DEVICE bool finish_chunk(const Params& params, const float* sums, int row, int column,
+                                Storage* to) {
+  union {
+    Word pairs[kChunkElements / 2];
+    uint4 whole;
+  } chunk;
+  float probe = 0;
+#pragma unroll
+  for (int e = 0; e < kChunkElements; e += 2) {
+    const float2 two = *reinterpret_cast<const float2*>(sums + Slices::offset_of(row, column + e));
+    chunk.pairs[e / 2] = Element::pack(two.x * params.scale, two.y * params.scale);
+    probe = fmaf(two.x, 0.0F, fmaf(two.y, 0.0F, probe));
+  }
+  *reinterpret_cast<uint4*>(to + column) = chunk.whole;
+  return probe == 0;
+}
+
+/// Two neighbours in a row for two threads, then the next row: so are both reads and writes
+/// contiguous for a while.
+STROBE_DEVICE void finish_tile(const Params& params, Word tile) {
+  constexpr int kRounds = ceil_div(config::kTileQueries * round_up(kChunks, 2), kThreads);
+  const QueryTileRows rows(params, tile);
+  const float* const sums = params.dq_sums + static_cast<Wide>(tile) * Slices::kTileFloats;
+  for (int round = 0; round < kRounds; ++round) {
+    const int i = round * kThreads + static_cast<int>(threadIdx.x);
+    const int row = i / 2 % config::kTileQueries;
+    const int column = (i / 2 / config::kTileQueries * 2 + i % 2) * kChunkElements;
+    const int query = rows.first + row;
+    const bool exists = query < params.seqlen_q && column < config::kDim;
+    const bool finite = !exists || finish_chunk(params, sums, row, column, rows.row(params, query));
+    Word wrong = __ballot_sync(kAllLanes, !finite);
+    __syncwarp();
+    for (; wrong != 0; wrong &= wrong - 1) {
+      const int lane = __ffs(static_cast<int>(wrong)) - 1;
+      const int its_query = __shfl_sync(kAllLanes, query, lane);
+      const int its_column = __shfl_sync(kAllLanes, column, lane);
+      HiddenGradients{params, rows.sequence, rows.head}.repair_query(
+          rows.row(params, its_query), its_query, its_column, its_column + kChunkElements);
+    }
+  }
+}
+
+/// A warp for each key: what is not finite in its rows of dk and dv.
+STROBE_DEVICE void repair_keys(const Params& params) {
+  const int key_heads = params.heads / params.heads_per_key_head;
+  const Wide count = static_cast<Wide>(params.sequences) * key_heads * params.seqlen_k;
+  const Wide step = static_cast<Wide>(gridDim.x) * config::kWarps;
+  for (Wide i = static_cast<Wide>(blockIdx.x) * config::kWarps + warp_index(); i < count;
+       i += step) {
+    const int key = static_cast<int>(i % params.seqlen_k);
+    const int key_head = static_cast<int>(i / params.seqlen_k % key_heads);
+    const Sequence sequence =
+        sequence_at<false>(params, static_cast<int>(i / params.seqlen_k / key_heads));
+    const HiddenGradients hidden = {params, sequence, key_head * params.heads_per_key_head};
+    hidden.repair_key(rows_of(params.dk, params.dk_strides, sequence.index, key, key_head), key, 0,
+                      config::kDim);
+    hidden.repair_value(rows_of(params.dv, params.dv_strides, sequence.index, key, key_head), key,
+                        0, config::kDim);
+  }
+}
+
+}  // namespace
+
+/// `blocks` counts those of queries of a sequence. Grid: as many as one likes.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    hopper_finish(const __grid_constant__ Params params, const unsigned* not_finite) {
+  const Word tiles = static_cast<Word>(params.sequences) * static_cast<Word>(params.heads) *
+                     static_cast<Word>(params.blocks);
+  for (Word tile = blockIdx.x; tile < tiles; tile += gridDim.x) finish_tile(params, tile);
+  if (*not_finite != 0) repair_keys(params);
+}
+
+}  // namespace strobe::cuda

@@ -1,0 +1,182 @@
+#include "cuda/kernels/hopper_backward/hopper_backward.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numbers>
+
+#include "core/text.h"
+#include "cuda/driver/launch.h"
+#include "cuda/kernels/hopper_operands.h"
+#include "cuda/workspace.h"
+#include "strobe/error.h"
+
+namespace strobe::cuda::hopper_backward {
+namespace {
+
+using portable_backward::blocks_of;
+
+HopperBackwardFeatures features_of(const Problem& problem, const PlanOptions& options) {
+  return {.arithmetic = arithmetic_of(problem.dtype, false),
+          .dim = static_cast<int>(problem.dim),
+          .causal = problem.causal,
+          .deterministic = options.deterministic};
+}
+
+/// The usual choice, or with as many slots for slices of dq as STROBE_HOPPER_SLICES says, to try.
+/// With none the warpgroups add to the sums themselves, in whatever order.
+HopperBackwardConfig config_of(const Problem& problem, const PlanOptions& options) {
+  HopperBackwardConfig config = choose_hopper_backward(features_of(problem, options));
+  const char* const slots = std::getenv("STROBE_HOPPER_SLICES");
+  if (slots == nullptr) return config;
+  config.shape.slice_slots = std::atoi(slots);
+  if (config.shape.slice_slots < (options.deterministic ? 1 : 0) ||
+      shared_bytes(config) > shared_memory_of(90).per_block) {
+    throw InvalidArgument("STROBE_HOPPER_SLICES",
+                          concat("is '", slots, "', which is too few or does not fit"));
+  }
+  return config;
+}
+
+/// finish.cu is compiled as portable_backward's rows are.
+jit::KernelDescription finish_description(const PortableBackwardConfig& rows,
+                                          const HopperBackwardConfig& config) {
+  jit::KernelDescription kernel = description(rows, "rows", {"hopper_finish"});
+  kernel.name = "hopper_backward/finish";
+  kernel.source = "kernels/hopper_backward/finish.cu";
+  kernel.constants.push_back({"kTileQueries", config.shape.block_queries});
+  return kernel;
+}
+
+}  // namespace
+
+std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture) {
+  std::vector<jit::KernelDescription> all;
+  if (architecture.major != 9 || !architecture.specific) return all;
+  const auto add = [&all](HopperBackwardFeatures features) {
+    all.push_back(description(choose_hopper_backward(features)));
+  };
+  for (const int dim : {64, 96, 128, 192, 256}) {
+    for (const bool causal : {false, true}) add({.dim = dim, .causal = causal});
+  }
+  add({.arithmetic = Arithmetic::fp16});
+  add({.arithmetic = Arithmetic::fp16, .dim = 64, .causal = true});
+  add({.dim = 40, .causal = true});
+  add({.dim = 64, .causal = true, .deterministic = true});
+  add({.causal = true, .deterministic = true});
+  add({.dim = 256, .deterministic = true});
+  HopperBackwardConfig adds_itself = choose_hopper_backward({.causal = true});
+  adds_itself.shape.slice_slots = 0;
+  all.push_back(description(adds_itself));
+  all.push_back(finish_description(
+      choose_portable_backward(BackwardKernel::key_gradients, {}, architecture.number()),
+      choose_hopper_backward({})));
+  return all;
+}
+
+bool takes(const Problem& problem, const jit::Architecture& architecture) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  const bool half = problem.dtype == DType::bf16 || problem.dtype == DType::fp16;
+  const bool plain = problem.window.left < 0 && problem.window.right < 0 && problem.softcap == 0 &&
+                     !problem.alibi && !problem.sinks && !problem.bias && problem.dropout == 0 &&
+                     !problem.varlen();
+  // With a single key dq and dk are zero to the last bit, if the gradients of probabilities are
+  // multiplied as they were for the statistics.
+  const bool some = problem.batch > 0 && problem.seqlen_q > 0 && problem.keys() > 1;
+  const HopperBackwardShape shape = choose_hopper_backward(features_of(problem, {})).shape;
+  const std::int64_t heads = problem.batch * problem.heads;
+  return architecture.major == 9 && architecture.specific && problem.pass == Pass::backward &&
+         half && plain && some && problem.dim % 8 == 0 && problem.dim <= kCandidates.back().dim &&
+         problem.value_dim() == problem.dim && problem.seqlen_q < kMost && problem.keys() < kMost &&
+         heads * blocks_of(problem.seqlen_q, shape.block_queries) < kMost &&
+         heads * blocks_of(problem.keys(), shape.block_keys()) < kMost;
+}
+
+bool takes(const Tensors& tensors) {
+  return has_boxes(tensors.q) && has_boxes(tensors.k) && has_boxes(tensors.v) &&
+         has_boxes(tensors.dout) && has_boxes(tensors.dk) && has_boxes(tensors.dv) &&
+         rows_aligned(tensors.dq);
+}
+
+Backward::Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options)
+    : problem_(problem),
+      config_(config_of(problem, options)),
+      statistics_(device, problem, portable_backward::features_of(problem, options)),
+      kernel_(jit::load(device, description(config_))),
+      finish_(jit::load(device, finish_description(statistics_.rows().config, config_))),
+      query_blocks_(static_cast<int>(blocks_of(problem.seqlen_q, config_.shape.block_queries))),
+      key_blocks_(static_cast<int>(blocks_of(problem.keys(), config_.shape.block_keys()))) {
+  const std::int64_t tiles = problem.batch * problem.heads * query_blocks_;
+  WorkspacePlan plan;
+  plan.take(problem.heads * problem.total_q() * static_cast<std::int64_t>(sizeof(RowStatistics)));
+  sums_ = plan.take(tiles * tile_floats(config_) * static_cast<std::int64_t>(sizeof(float)));
+  if (options.deterministic)
+    turns_ = plan.take(tiles * config_.shape.slice_writers() *
+                       static_cast<std::int64_t>(sizeof(unsigned)));
+  not_finite_ = plan.take(sizeof(unsigned));
+  workspace_bytes_ = plan.bytes();
+}
+
+TuningRecord Backward::tuning() const {
+  const HopperBackwardShape& shape = config_.shape;
+  return {{"kernel", "hopper_backward"},
+          {"tile", concat(shape.block_queries, "x", shape.block_keys())},
+          {"slices", concat(shape.slice_slots)},
+          {"registers", concat(kernel_->resources().front().registers)},
+          {"shared", concat(shared_bytes(config_))},
+          {"deterministic", config_.features.deterministic ? "yes" : "no"}};
+}
+
+/// What is cleared together: the sums and all that follows them.
+PortableBackwardParams Backward::row_params(const Tensors& tensors, void* workspace) const {
+  std::byte* const begin = aligned_workspace(workspace);
+  PortableBackwardParams params = portable_backward::params_of(problem_, tensors);
+  params.blocks = query_blocks_;
+  params.statistics = reinterpret_cast<RowStatistics*>(begin);
+  params.dq_sums = reinterpret_cast<float*>(begin + sums_);
+  params.dq_sum_floats = static_cast<std::int64_t>((not_finite_ - sums_) / sizeof(float)) + 4;
+  return params;
+}
+
+HopperBackwardParams Backward::params(const PortableBackwardParams& rows, void* workspace) const {
+  std::byte* const begin = aligned_workspace(workspace);
+  HopperBackwardParams params{};
+  params.statistics = rows.statistics;
+  params.dq_sums = rows.dq_sums;
+  params.turns = reinterpret_cast<unsigned*>(begin + turns_);
+  params.not_finite = reinterpret_cast<unsigned*>(begin + not_finite_);
+  params.rows = rows.rows;
+  params.sequences = rows.sequences;
+  params.heads = rows.heads;
+  params.heads_per_key_head = rows.heads_per_key_head;
+  params.seqlen_q = rows.seqlen_q;
+  params.seqlen_k = rows.seqlen_k;
+  params.query_blocks = query_blocks_;
+  params.key_blocks = key_blocks_;
+  params.scale = rows.scale;
+  params.unit = rows.scale * std::numbers::log2e_v<float>;
+  return params;
+}
+
+void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
+  constexpr int kWarpgroupRows = 64;
+  constexpr std::int64_t kMostFinishers = 4096;
+  const PortableBackwardParams rows = row_params(tensors, workspace);
+  const HopperBackwardParams values = params(rows, workspace);
+  const HopperBackwardShape& shape = config_.shape;
+  statistics_.compute(problem_, rows, stream);
+  driver::launch(
+      kernel_->function("hopper_backward"),
+      {.grid = {.x = static_cast<unsigned>(key_blocks_ * problem_.kv_heads() * problem_.batch)},
+       .block = {.x = static_cast<unsigned>(HopperBackwardConfig::kThreads)},
+       .dynamic_shared_bytes = shared_bytes(config_)},
+      stream, tensor_map(tensors.q, shape.block_queries), tensor_map(tensors.k, shape.block_keys()),
+      tensor_map(tensors.v, shape.block_keys()), tensor_map(tensors.dout, shape.block_queries),
+      tensor_map(tensors.dk, kWarpgroupRows), tensor_map(tensors.dv, kWarpgroupRows), values);
+  driver::launch(finish_->function("hopper_finish"),
+                 {.grid = {.x = static_cast<unsigned>(std::min(
+                               kMostFinishers, problem_.batch * problem_.heads * query_blocks_))},
+                  .block = {.x = static_cast<unsigned>(statistics_.rows().config.threads())}},
+                 stream, rows, static_cast<const unsigned*>(values.not_finite));
+}
+
+}  // namespace strobe::cuda::hopper_backward

@@ -1,0 +1,58 @@
+// Flash attention, backward, for Hopper. A thread block has some keys of one key head and goes
+// through the blocks of queries that see them, of all query heads of the group, so that dk and dv
+// are summed in registers in a fixed order; dq leaves block by block and is added up in memory. The
+// first warpgroup loads and adds, and gives most of its registers to the others, which compute.
+
+#include "kernels/hopper_backward/key_value_consumer.cuh"
+#include "kernels/hopper_backward/producers.cuh"
+#include "kernels/hopper_backward/split_consumers.cuh"
+
+namespace strobe::cuda {
+namespace {
+
+STROBE_DEVICE void consume(const Shared& shared, const Params& params, int warpgroup,
+                           const TensorMap& dk_map, const TensorMap& dv_map) {
+  if constexpr (!config::kSplitsGradients) {
+    KeyValueConsumer(shared, params, warpgroup).run(dk_map, dv_map);
+  } else if (warpgroup == 0) {
+    ValueConsumer(shared, params).run(dv_map);
+  } else {
+    KeyConsumer(shared, params).run(dk_map);
+  }
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backward(
+    const __grid_constant__ TensorMap query_map, const __grid_constant__ TensorMap key_map,
+    const __grid_constant__ TensorMap value_map, const __grid_constant__ TensorMap dout_map,
+    const __grid_constant__ TensorMap dk_map, const __grid_constant__ TensorMap dv_map,
+    const __grid_constant__ Params params) {
+  extern __shared__ __align__(1024) uint4 memory[];
+  const Shared shared(memory);
+  if (threadIdx.x == 0) {
+    if (ptx::shared_address(memory) % KeyTile::kAlignment != 0) __trap();
+    ptx::prefetch_map(query_map);
+    ptx::prefetch_map(key_map);
+    ptx::prefetch_map(value_map);
+    ptx::prefetch_map(dout_map);
+    shared.control().init();
+  }
+  __syncthreads();
+
+  const int warp = warp_index();
+  if (warp < 4) {
+    ptx::give_registers<config::kProducerRegisters>();
+    if (warp == 1) StatisticsLoader(shared, params).run();
+    if (lane_index() != 0) return;
+    if (warp == 0) OperandLoader(shared, params).run(key_map, value_map, query_map, dout_map);
+    if constexpr (kHandsSlicesOver) {
+      if (warp >= 2 && warp - 2 < config::kSliceWriters) SliceAdder(shared, params, warp - 2).run();
+    }
+  } else {
+    ptx::take_registers<config::kConsumerRegisters>();
+    consume(shared, params, warp / 4 - 1, dk_map, dv_map);
+  }
+}
+
+}  // namespace strobe::cuda

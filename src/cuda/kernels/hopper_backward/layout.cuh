@@ -1,0 +1,176 @@
+#pragma once
+// What the roles of the kernel share: types, the work of a block, and the plan of shared memory.
+
+#include "config.cuh"
+#include "device/mask.cuh"
+#include "device/ptx/warpgroup.cuh"
+#include "device/schedule.cuh"
+#include "device/slots.cuh"
+#include "device/warpgroup.cuh"
+#include "kernels/hopper_backward/params.cuh"
+#include "kernels/hopper_backward/query_slices.cuh"
+
+namespace strobe::cuda {
+
+using Params = HopperBackwardParams;
+using Element = ElementOf<config::kArithmetic>::Type;
+constexpr ptx::HalfType kHalfType = ElementOf<config::kArithmetic>::kType;
+
+constexpr int kWarpgroups = 2;                        ///< that compute
+constexpr int kColumns = round_up(config::kDim, 16);  ///< that are multiplied
+
+using KeyTile = SwizzledTile<config::kBlockKeys, config::kDim>;  ///< or values; at last dk or dv
+using QueryTile = SwizzledTile<config::kBlockQueries, config::kDim>;  ///< or dout
+using ScoreTile = SwizzledTile<config::kBlockQueries, config::kBlockKeys>;
+using Slices = QuerySlices<config::kBlockQueries, config::kDim>;
+static_assert(Slices::kTileFloats == config::kTileFloats);
+
+/// Keys are the rows of scores, queries their columns.
+using Scores = Accumulator<1, config::kBlockQueries / 8>;
+using KeySums = Accumulator<1, kColumns / 8>;  ///< of dk or dv
+using QuerySums = Accumulator<1, Slices::kColumns / 8>;
+using ScoreOperand = RegisterOperand<config::kBlockQueries>;
+using Mask = WindowMask<false, config::kCausal>;
+
+STROBE_DEVICE Mask mask_of(const Params& params) {
+  return {0, 0, params.seqlen_q, params.seqlen_k};
+}
+
+/// What a block works on.
+struct KeyBlock {
+  int first_key;
+  int head;  ///< of keys
+  int sequence;
+
+  /// The first keys come first: where the mask is causal, they are seen by the most queries.
+  STROBE_DEVICE explicit KeyBlock(const Params& params) {
+    const Schedule schedule = {params.key_blocks, params.heads / params.heads_per_key_head,
+                               params.sequences, 1};
+    const WorkItem item = schedule.item<false, 1>(blockIdx.x);
+    first_key = item.block * config::kBlockKeys;
+    head = item.head;
+    sequence = item.sequence;
+  }
+};
+
+/// The blocks of queries that see the keys, of one head of the group after the other. There is one
+/// at least, for the last query sees all keys.
+class Walk {
+ public:
+  STROBE_DEVICE Walk(const Params& params, const KeyBlock& keys)
+      : heads_left_(params.heads_per_key_head) {
+    const Blocks blocks =
+        mask_of(params).query_blocks<config::kBlockQueries, config::kBlockKeys>(keys.first_key);
+    const bool whole = keys.first_key + config::kBlockKeys <= params.seqlen_k;
+    block_ = begin_ = blocks.begin;
+    end_ = blocks.end;
+    full_begin_ = whole ? blocks.full_begin : blocks.end;
+  }
+
+  STROBE_DEVICE bool done() const { return heads_left_ == 0; }
+  STROBE_DEVICE bool is_last() const { return heads_left_ == 1 && block_ + 1 == end_; }
+  STROBE_DEVICE void next() {
+    if (++block_ == end_) block_ = begin_, --heads_left_;
+  }
+
+  /// Of the queries.
+  STROBE_DEVICE int head(const Params& params, const KeyBlock& keys) const {
+    return (keys.head + 1) * params.heads_per_key_head - heads_left_;
+  }
+  STROBE_DEVICE int block() const { return block_; }
+  STROBE_DEVICE int first_query() const { return block_ * config::kBlockQueries; }
+  /// Whether every query of the block sees every key. Those past the end see nothing, but that is
+  /// told by their statistics.
+  STROBE_DEVICE bool is_full() const { return block_ >= full_begin_; }
+
+ private:
+  int begin_;
+  int end_;
+  int full_begin_;
+  int block_;
+  int heads_left_;
+};
+
+/// Where the sums of a block of queries lie, in tiles.
+STROBE_DEVICE Wide tile_of(const Params& params, const KeyBlock& keys, const Walk& walk) {
+  return (static_cast<Wide>(keys.sequence) * params.heads + walk.head(params, keys)) *
+             params.query_blocks +
+         walk.block();
+}
+
+/// Whether slices of dq are added to the sums by the copy unit, rather than by those who have them.
+constexpr bool kHandsSlicesOver = config::kSliceSlots > 0;
+constexpr int kSliceBarriers = larger(config::kSliceSlots, 1);
+
+/// Of dout and the statistics of queries. Scores have as many, so that those who are done with one
+/// may fill the next while others still read it.
+constexpr int kStages = 2;
+
+struct Control {
+  SlotBarriers<1> keys;
+  SlotBarriers<1> values;
+  SlotBarriers<config::kQuerySlots> queries;
+  SlotBarriers<kStages> douts;
+  SlotBarriers<kStages> statistics;
+  SlotBarriers<kStages> scores;
+  SlotBarriers<kSliceBarriers> slices[config::kSliceWriters];
+
+  /// By one thread.
+  STROBE_DEVICE void init() {
+    constexpr int kConsumerWarps = kWarpgroups * 4;
+    keys.init(kConsumerWarps);
+    values.init(kConsumerWarps);
+    queries.init(kConsumerWarps);
+    douts.init(kConsumerWarps);
+    statistics.init(kConsumerWarps);
+    constexpr int kScoreWarps = config::kSplitsGradients ? 4 : kConsumerWarps;
+    scores.init(kScoreWarps, kScoreWarps);
+#pragma unroll
+    for (int i = 0; i < config::kSliceWriters; ++i) slices[i].init(1, 4);
+    ptx::fence_barrier_init();
+  }
+};
+
+/// The plan of shared memory. It begins where the compiler knows, so that every address is a
+/// constant and takes no register.
+class Shared {
+ public:
+  STROBE_DEVICE explicit Shared(void* memory)
+      : begin_(ptx::shared_address(memory)),
+        control_(reinterpret_cast<Control*>(static_cast<char*>(memory) + kControl)) {}
+
+  STROBE_DEVICE Word keys() const { return begin_; }
+  STROBE_DEVICE Word values() const { return begin_ + KeyTile::kBytes; }
+  STROBE_DEVICE Word queries(int slot) const {
+    return begin_ + kQueries + slot * QueryTile::kBytes;
+  }
+  STROBE_DEVICE Word douts(int slot) const { return begin_ + kDouts + slot * QueryTile::kBytes; }
+  STROBE_DEVICE Word scores(int slot) const { return begin_ + kScores + slot * ScoreTile::kBytes; }
+  STROBE_DEVICE Word slice(int writer, int slot) const {
+    return begin_ + kSlices + (writer * config::kSliceSlots + slot) * kSliceBytes;
+  }
+  /// Of a block of queries: their bases, then their deltas.
+  STROBE_DEVICE Word statistics(int slot) const {
+    return begin_ + kStatistics + slot * kStatisticsBytes;
+  }
+  STROBE_DEVICE Control& control() const { return *control_; }
+
+  static constexpr int kSliceBytes = Slices::kFloats * 4;
+  static constexpr int kDeltas = config::kBlockQueries * 4;  ///< from the bases on
+
+ private:
+  static constexpr int kStatisticsBytes = 2 * kDeltas;
+  static constexpr int kQueries = 2 * KeyTile::kBytes;
+  static constexpr int kDouts = kQueries + config::kQuerySlots * QueryTile::kBytes;
+  static constexpr int kScores = kDouts + kStages * QueryTile::kBytes;
+  static constexpr int kSlices = kScores + kStages * ScoreTile::kBytes;
+  static constexpr int kStatistics =
+      kSlices + config::kSliceWriters * config::kSliceSlots * kSliceBytes;
+  static constexpr int kControl = kStatistics + kStages * kStatisticsBytes;
+  static_assert(kControl + sizeof(Control) <= config::kDynamicSharedBytes);
+
+  Word begin_;
+  Control* control_;
+};
+
+}  // namespace strobe::cuda

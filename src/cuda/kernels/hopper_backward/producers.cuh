@@ -1,0 +1,136 @@
+#pragma once
+// The roles of the first warpgroup: they load ahead of those who compute, and add what these have
+// computed of dq to its sums.
+
+#include "device/ptx/turns.cuh"
+#include "kernels/hopper_backward/layout.cuh"
+
+namespace strobe::cuda {
+
+/// One thread, for all operands.
+class OperandLoader {
+ public:
+  STROBE_DEVICE OperandLoader(const Shared& shared, const Params& params)
+      : shared_(shared), params_(params), block_(params) {}
+
+  STROBE_DEVICE void run(const TensorMap& key_map, const TensorMap& value_map,
+                         const TensorMap& query_map, const TensorMap& dout_map) const {
+    Control& control = shared_.control();
+    SlotFiller<config::kQuerySlots> queries(control.queries);
+    SlotFiller<kStages> douts(control.douts);
+    Walk walk(params_, block_);
+    // First what the first scores are made of.
+    load_keys(control.keys, shared_.keys(), key_map);
+    load_queries(queries, shared_.queries(0), query_map, walk);
+    load_keys(control.values, shared_.values(), value_map);
+    load_queries(douts, shared_.douts(0), dout_map, walk);
+    for (walk.next(); !walk.done(); walk.next()) {
+      load_queries(queries, shared_.queries(0), query_map, walk);
+      load_queries(douts, shared_.douts(0), dout_map, walk);
+    }
+  }
+
+ private:
+  STROBE_DEVICE void load_keys(SlotBarriers<1>& barriers, Word to, const TensorMap& map) const {
+    load_tile<KeyTile>(to, map, {{0, block_.first_key, block_.head, block_.sequence}},
+                       SlotFiller<1>(barriers).barrier(), ptx::CachePolicy::evict_first);
+  }
+
+  template <class Filler>
+  STROBE_DEVICE void load_queries(Filler& filler, Word slots, const TensorMap& map,
+                                  const Walk& walk) const {
+    const int slot = filler.begin();
+    load_tile<QueryTile>(slots + slot * QueryTile::kBytes, map,
+                         {{0, walk.first_query(), walk.head(params_, block_), block_.sequence}},
+                         filler.barrier(), ptx::CachePolicy::evict_last);
+    filler.end();
+  }
+
+  const Shared& shared_;
+  const Params& params_;
+  KeyBlock block_;
+};
+
+/// A warp, for the statistics of queries: they may begin anywhere in memory.
+class StatisticsLoader {
+ public:
+  STROBE_DEVICE StatisticsLoader(const Shared& shared, const Params& params)
+      : shared_(shared), params_(params) {}
+
+  STROBE_DEVICE void run() const {
+    const KeyBlock block(params_);
+    const RowStatistics* const sequence =
+        params_.statistics + static_cast<Wide>(block.sequence) * params_.seqlen_q;
+    SlotFiller<kStages> slots(shared_.control().statistics);
+    for (Walk walk(params_, block); !walk.done(); walk.next()) {
+      load(shared_.statistics(slots.begin()), sequence + walk.head(params_, block) * params_.rows,
+           walk.first_query());
+      __syncwarp();
+      if (lane_index() == 0) ptx::arrive(slots.barrier());
+      slots.end();
+    }
+  }
+
+ private:
+  /// Queries past the end are as those that see nothing.
+  STROBE_DEVICE void load(Word to, const RowStatistics* from, int first_query) const {
+#pragma unroll
+    for (int i = lane_index(); i < config::kBlockQueries; i += 32) {
+      const int query = first_query + i;
+      const RowStatistics row =
+          query < params_.seqlen_q ? from[query] : RowStatistics{-minus_infinity(), 0.0F};
+      ptx::store_word(to + i * 4, __float_as_uint(row.base));
+      ptx::store_word(to + Shared::kDeltas + i * 4, __float_as_uint(row.delta));
+    }
+  }
+
+  const Shared& shared_;
+  const Params& params_;
+};
+
+/// A thread for each warpgroup that computes dq: adds its slices to the sums. Where dq must be the
+/// same in every run, blocks of keys take turns in their order, which is also that in which they
+/// start: so none waits for one that waits to be started.
+class SliceAdder {
+ public:
+  STROBE_DEVICE SliceAdder(const Shared& shared, const Params& params, int writer)
+      : shared_(shared), params_(params), writer_(writer) {}
+
+  STROBE_DEVICE void run() const {
+    const KeyBlock block(params_);
+    SlotUser<kSliceBarriers> slots(shared_.control().slices[writer_]);
+    for (Walk walk(params_, block); !walk.done(); walk.next()) {
+      const Wide tile = tile_of(params_, block, walk);
+      unsigned* const turn = params_.turns + tile * config::kSliceWriters + writer_;
+      if constexpr (config::kDeterministic)
+        ptx::wait_for_turn(turn, static_cast<Word>(block.first_key / config::kBlockKeys));
+      add(slots, params_.dq_sums + tile * Slices::kTileFloats);
+      if constexpr (config::kDeterministic) {
+        ptx::wait_for_stores();
+        ptx::pass_turn(turn);
+      }
+    }
+  }
+
+ private:
+  static constexpr int kSlicesOfWriter = Slices::kCount / config::kSliceWriters;
+
+  STROBE_DEVICE void add(SlotUser<kSliceBarriers>& slots, float* tile) const {
+#pragma unroll
+    for (int i = 0; i < kSlicesOfWriter; ++i) {
+      slots.wait();
+      ptx::add_floats(tile + (writer_ * kSlicesOfWriter + i) * Slices::kFloats,
+                      shared_.slice(writer_, slots.slot()), Shared::kSliceBytes);
+      ptx::commit_stores();
+      ptx::wait_until_stores_have_read();
+      slots.release(slots.slot());
+      slots.next();
+    }
+  }
+
+  const Shared& shared_;
+  const Params& params_;
+  int writer_;
+};
+
+}  // namespace strobe::cuda

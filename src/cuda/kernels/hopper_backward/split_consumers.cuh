@@ -1,0 +1,143 @@
+#pragma once
+// The roles of the two warpgroups where one has no registers for both dk and dv: each has all keys
+// of the block, one for dk and one for dv. Both compute the scores, which is one product of six, so
+// that the probabilities need not cross; the gradients of scores do, for dq.
+
+#include "kernels/hopper_backward/consumer.cuh"
+
+namespace strobe::cuda {
+
+/// dk. Its products run while others are prepared:
+///
+///     scores | dk of the block before
+///     gradients of probabilities | probabilities from the scores
+class KeyConsumer : Consumer {
+ public:
+  STROBE_DEVICE KeyConsumer(const Shared& shared, const Params& params)
+      : Consumer(shared, params, 0) {}
+
+  STROBE_DEVICE void run(const TensorMap& map) {
+    dk_.clear();
+    control_.keys.wait({});
+    for_each_block([&](const Walk& walk) { step(walk); });
+    ptx::wgmma_wait<0>();
+    finish_dk();
+
+    meet();  // all have left the keys
+    epilogue().store(dk_, params_.scale, shared_.keys(), map);
+    epilogue().finish();
+  }
+
+ private:
+  /// One block of queries. When it returns, dk is still being multiplied.
+  STROBE_DEVICE void step(const Walk& walk) {
+    const Word queries = shared_.queries(queries_.slot());
+    queries_.wait();
+    start_scores(scores_, shared_.keys(), queries);
+    ptx::wgmma_wait<1>();
+    finish_dk();
+    if (turn_.is_first()) control_.values.wait({});
+    control_.douts.wait(turn_);
+    start_scores(gradients_, shared_.values(), shared_.douts(turn_.slot()));
+    with_mask(walk, [&](const auto& hidden) { differentiate(hidden); });
+    pack<Element>(score_gradients_, gradients_);
+    share_gradients(score_gradients_, turn_);
+    start_key_sums(dk_, score_gradients_, queries);
+    turn_.next();
+    queries_.next();
+  }
+
+  /// Once dk of the block before has been multiplied, if there was one.
+  STROBE_DEVICE void finish_dk() {
+    ptx::pin(dk_.tile[0]);
+    ptx::pin(score_gradients_);
+    if (!turn_.is_first()) release(queries_, slot_before());
+  }
+
+  template <class Hidden>
+  STROBE_DEVICE void differentiate(const Hidden& hidden) {
+    control_.statistics.wait(turn_);
+    ptx::wgmma_wait<1>();
+    ptx::pin(scores_.tile[0]);
+    make_probabilities(scores_, bases(), params_.unit, hidden);
+    ptx::wgmma_wait<0>();
+    ptx::pin(gradients_.tile[0]);
+    release(control_.douts, turn_.slot());
+    make_score_gradients(gradients_, scores_, deltas(), hidden);
+    __syncwarp();
+    release(control_.statistics, turn_.slot());
+  }
+
+  Scores scores_;     ///< then probabilities
+  Scores gradients_;  ///< of probabilities, then of scores
+  ScoreOperand score_gradients_;
+  KeySums dk_;
+};
+
+/// dv, and dq slice by slice: one is multiplied while the one before goes to its sums.
+class ValueConsumer : Consumer {
+ public:
+  STROBE_DEVICE ValueConsumer(const Shared& shared, const Params& params)
+      : Consumer(shared, params, 0), slices_(shared, params, 0) {}
+
+  STROBE_DEVICE void run(const TensorMap& map) {
+    dv_.clear();
+    control_.keys.wait({});
+    for_each_block([&](const Walk& walk) { step(walk); });
+
+    meet();  // all have left the values
+    epilogue().store(dv_, 1.0F, shared_.values(), map);
+    epilogue().finish();
+  }
+
+ private:
+  STROBE_DEVICE void step(const Walk& walk) {
+    queries_.wait();
+    start_scores(scores_, shared_.keys(), shared_.queries(queries_.slot()));
+    control_.statistics.wait(turn_);
+    ptx::wgmma_wait<0>();
+    ptx::pin(scores_.tile[0]);
+    release(queries_, queries_.slot());
+    queries_.next();
+    with_mask(walk, [&](const auto& hidden) {
+      make_probabilities(scores_, bases(), params_.unit, hidden);
+    });
+    __syncwarp();
+    release(control_.statistics, turn_.slot());
+    ScoreOperand probabilities;
+    pack<Element>(probabilities, scores_);
+    control_.douts.wait(turn_);
+    start_key_sums(dv_, probabilities, shared_.douts(turn_.slot()));
+    control_.scores.wait(turn_);
+    QuerySums dq[2];
+    start_slice(dq[0], 0);
+    ptx::wgmma_wait<1>();
+    ptx::pin(dv_.tile[0]);
+    ptx::pin(probabilities);
+    release(control_.douts, turn_.slot());
+#pragma unroll
+    for (int slice = 0; slice < Slices::kCount; ++slice) {
+      if (slice + 1 < Slices::kCount) {
+        start_slice(dq[(slice + 1) % 2], slice + 1);
+        ptx::wgmma_wait<1>();
+      } else {
+        ptx::wgmma_wait<0>();
+        release(control_.scores, turn_.slot());
+      }
+      ptx::pin(dq[slice % 2].tile[0]);
+      slices_.write(dq[slice % 2], tile_of(params_, KeyBlock(params_), walk), slice);
+    }
+    turn_.next();
+  }
+
+  STROBE_DEVICE void start_slice(QuerySums& dq, int slice) const {
+    start_query_sums(dq, shared_.scores(turn_.slot()),
+                     shared_.keys() + slice * KeyTile::kPanelBytes);
+  }
+
+  SliceWriter slices_;
+  Scores scores_;  ///< then probabilities
+  KeySums dv_;
+};
+
+}  // namespace strobe::cuda

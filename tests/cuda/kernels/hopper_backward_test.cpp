@@ -1,0 +1,163 @@
+#include "cuda/kernels/hopper_backward/hopper_backward.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "cuda/driver/memory.h"
+#include "cuda/driver/stream.h"
+#include "cuda/gpu.h"
+#include "cuda/jit/nvrtc.h"
+
+namespace strobe::cuda::hopper_backward {
+namespace {
+
+const jit::Architecture kHopper{.major = 9, .minor = 0, .specific = true};
+
+TEST(HopperBackward, EveryDimFitsTheMultiprocessor) {
+  for (int dim = 8; dim <= kCandidates.back().dim; dim += 8) {
+    const auto config = choose_hopper_backward({.dim = dim, .causal = true});
+    SCOPED_TRACE(jit::configuration_text(description(config)));
+    EXPECT_LE(shared_bytes(config), shared_memory_of(90).per_block);
+  }
+  // Asking for more registers than the block began with would wait for ever.
+  using Config = HopperBackwardConfig;
+  EXPECT_LE(128 * (Config::kProducerRegisters + 2 * Config::kConsumerRegisters),
+            Config::kThreads * registers_of_a_thread(Config::kThreads, 1));
+}
+
+TEST(HopperBackward, TakesWhatItWasMadeFor) {
+  for (const char* problem : {"b1 sq128 h2 d64 bf16 bwd", "b2 sq5 sk3 h4 hk2 d128 fp16 causal bwd",
+                              "b1 sq9 h1 d8 bf16 bwd", "b1 sq9 h1 d256 bf16 bwd"}) {
+    EXPECT_TRUE(takes(Problem::parse(problem), kHopper)) << problem;
+  }
+  for (const char* problem :
+       {"b1 sq128 h2 d64 fp32 bwd", "b1 sq128 h2 d60 bf16 bwd", "b1 sq128 h2 d264 bf16 bwd",
+        "b1 sq128 sk1 h2 d64 bf16 bwd", "b1 sq128 h2 d64 dv128 bf16 bwd",
+        "b1 sq128 h2 d64 bf16 w20:3 bwd", "b1 sq128 h2 d64 bf16 sinks bwd",
+        "lq9,3 lk9,3 h2 d64 bf16 bwd", "b1 sq128 h2 d64 bf16"}) {
+    EXPECT_FALSE(takes(Problem::parse(problem), kHopper)) << problem;
+  }
+  EXPECT_FALSE(takes(Problem::parse("b1 sq128 h2 d64 bf16 bwd"), {.major = 8, .minor = 0}));
+}
+
+TEST(HopperBackward, TakesTensorsWhoseRowsAreAligned) {
+  alignas(16) static std::array<std::uint16_t, 4096> memory;
+  const auto view = TensorView::contiguous(memory.data(), DType::bf16, {2, 8, 2, 64});
+  const Tensors fine{
+      .q = view, .k = view, .v = view, .dout = view, .dq = view, .dk = view, .dv = view};
+  EXPECT_TRUE(takes(fine));
+  for (TensorView Tensors::*one : {&Tensors::q, &Tensors::k, &Tensors::v, &Tensors::dout,
+                                   &Tensors::dq, &Tensors::dk, &Tensors::dv}) {
+    Tensors tensors = fine;
+    (tensors.*one).data = memory.data() + 4;
+    EXPECT_FALSE(takes(tensors));
+  }
+}
+
+TEST(HopperBackward, ItsProductsOverlap) {
+  if (!jit::found_nvrtc().missing.empty()) GTEST_SKIP() << jit::found_nvrtc().missing;
+  // Where registers do not suffice, the assembler lets every product wait for the one before, and
+  // only says so.
+  for (const int dim : {64, 128, 192, 256}) {
+    for (const bool causal : {false, true}) {
+      const auto kernel = description(
+          choose_hopper_backward({.dim = dim, .causal = causal, .deterministic = causal}));
+      const std::string text(jit::embedded_source(kernel.source));
+      const jit::Headers headers =
+          jit::included_headers(text, {{"config.cuh", jit::config_header(kernel)}});
+      const auto output =
+          jit::nvrtc().compile({.text = text,
+                                .name = kernel.source,
+                                .headers = headers,
+                                .options = {"--gpu-architecture=sm_90a", "--std=c++20",
+                                            "--device-as-default-execution-space", "--no-cache",
+                                            "--ptxas-options=--verbose"}});
+      EXPECT_EQ(output.log.find("serialized"), std::string::npos) << dim << output.log;
+    }
+  }
+}
+
+class HopperBackwardOnGpu : public test::OnGpuWithCompiler {
+ protected:
+  void SetUp() override {
+    test::OnGpuWithCompiler::SetUp();
+    if (!IsSkipped() && device().capability_major() != 9) GTEST_SKIP() << "no Hopper";
+  }
+};
+
+TEST_F(HopperBackwardOnGpu, WhatAMaskHidesMayBeAnything) {
+  constexpr std::int64_t kLength = 130;
+  constexpr std::int64_t kDim = 64;
+  constexpr std::size_t kElements = kLength * kDim;
+  const Problem problem{.pass = Pass::backward, .seqlen_q = kLength, .dim = kDim, .causal = true};
+  const driver::ContextScope scope(device());
+  const Backward backward(device(), problem, {});
+  const driver::Stream stream(device());
+
+  // Of queries and dout, the first row holds `odd`, which sees the first key alone; of keys and
+  // values the last one, which the last query alone sees. Returns dq, dk and dv.
+  const auto gradients_with = [&](float odd) {
+    const auto operand = [&](std::int64_t odd_row) {
+      std::vector<std::uint16_t> rows(kElements);
+      for (std::size_t i = 0; i < kElements; ++i) {
+        const float x = i / kDim == static_cast<std::size_t>(odd_row)
+                            ? odd
+                            : static_cast<float>(i * 7 % 11) / 8 - 0.5F;
+        rows[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16);
+      }
+      return rows;
+    };
+    const std::vector<std::uint16_t> of_queries = operand(0), of_keys = operand(kLength - 1);
+    const std::vector<float> lse(kLength, 4.0F);
+    const auto upload = [&](const void* from, std::size_t bytes) {
+      driver::DeviceMemory to(device(), bytes);
+      driver::copy_async(to.data(), from, bytes, stream.get());
+      return to;
+    };
+    const driver::DeviceMemory q = upload(of_queries.data(), kElements * 2);
+    const driver::DeviceMemory kv = upload(of_keys.data(), kElements * 2);
+    const driver::DeviceMemory there_lse = upload(lse.data(), kLength * sizeof(float));
+    const driver::DeviceMemory workspace(device(), backward.workspace_bytes());
+    const driver::DeviceMemory dq(device(), kElements * 2), dk(device(), kElements * 2),
+        dv(device(), kElements * 2);
+    constexpr strobe::Device kThere{.kind = strobe::Device::Kind::cuda};
+    const auto view = [&](const driver::DeviceMemory& memory) {
+      return TensorView::contiguous(memory.data(), DType::bf16, {1, kLength, 1, kDim}, kThere);
+    };
+    backward.run(
+        {.q = view(q),
+         .k = view(kv),
+         .v = view(kv),
+         .out = view(q),
+         .lse = TensorView::contiguous(there_lse.data(), DType::fp32, {1, 1, kLength}, kThere),
+         .dout = view(q),
+         .dq = view(dq),
+         .dk = view(dk),
+         .dv = view(dv)},
+        workspace.data(), stream.get());
+    std::vector<float> numbers;
+    for (const auto* memory : {&dq, &dk, &dv}) {
+      std::vector<std::uint16_t> rows(kElements);
+      driver::copy_async(rows.data(), memory->data(), kElements * 2, stream.get());
+      stream.synchronize();
+      for (const std::uint16_t x : rows)
+        numbers.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16));
+    }
+    return numbers;
+  };
+
+  const std::vector<float> expected = gradients_with(0);
+  for (const float odd :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const std::vector<float> output = gradients_with(odd);
+    for (std::size_t i = 0; i < 3 * kElements; ++i) {
+      const std::size_t row = i % kElements / kDim;
+      if (row == 0 || row == kLength - 1) continue;
+      ASSERT_NEAR(output[i], expected[i], 4e-2) << "dq, dk, dv: " << i / kElements << ", " << row;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strobe::cuda::hopper_backward
