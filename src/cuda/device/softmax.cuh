@@ -6,80 +6,47 @@
 namespace strobe::cuda {
 
 /// The softmax of a lane's rows while keys arrive block by block. Powers are of two: a logit x
-/// weighs 2^(unit · x), so `unit` holds log₂ e and whatever scale the logits still lack.
+/// weighs 2^(unit · x), so `unit` holds log₂ e and whatever scale the logits still lack. Weights
+/// are relative to a reference: a logit of the row that was its largest, and that no other exceeds
+/// by far.
 ///
-/// `exact_difference` takes x - maximum without rounding the maximum's product first, as fp32
+/// `exact_difference` takes x - reference without rounding the reference's product first, as fp32
 /// needs; the other is one multiply-add.
 template <int rows, bool exact_difference>
 class OnlineSoftmax {
  public:
   STROBE_DEVICE explicit OnlineSoftmax(float unit) : unit_(unit) {
 #pragma unroll
-    for (int r = 0; r < rows; ++r) maximum_[r] = minus_infinity(), sum_[r] = 0;
+    for (int r = 0; r < rows; ++r) reference_[r] = minus_infinity(), sum_[r] = 0;
   }
 
-  /// Turns a block of logits into weights relative to the maximum so far, and rescales what was
-  /// summed up relative to an earlier one. Minus infinity weighs nothing, also where a row has
-  /// seen nothing else.
+  /// Turns a block of logits into weights, and rescales what was summed up relative to an earlier
+  /// reference. Minus infinity weighs nothing, also where a row has seen nothing else.
   template <class Logits, class Output>
   STROBE_DEVICE void take(Logits& logits, Output& output) {
-    float before[rows];
-    bool grown = false;
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      before[r] = maximum_[r];
-      maximum_[r] = over_row(peak(logits, r), [](float a, float b) { return fmaxf(a, b); });
-      grown = grown || maximum_[r] != before[r];
-    }
-    // After a few blocks most maxima stay. Skipping changes no bit: the factor would be one.
-    if (__any_sync(kAllLanes, grown)) {
-#pragma unroll
-      for (int r = 0; r < rows; ++r) {
-        const float factor =
-            maximum_[r] == before[r] ? 1.0F : ptx::exp2((before[r] - maximum_[r]) * unit_);
-        sum_[r] *= factor;
-        output.scale_row(r, factor);
-      }
-    }
-#pragma unroll
-    for (int r = 0; r < rows; ++r) sum_[r] += exponentiate(logits, r);
+    raise_references(logits, [&](int r, float factor) { output.scale_row(r, factor); });
+    add_weights(logits);
   }
 
   /// The same where the output is not at hand: returns whether any row of the warp has to be
   /// rescaled, and then by what.
   template <class Logits>
   STROBE_DEVICE bool take(Logits& logits, float (&factor)[rows]) {
-    float before[rows];
-    bool grown = false;
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      before[r] = maximum_[r];
-      maximum_[r] = over_row(peak(logits, r), [](float a, float b) { return fmaxf(a, b); });
-      grown = grown || maximum_[r] != before[r];
-    }
-    const bool rescale = __any_sync(kAllLanes, grown);
-    if (rescale) {
-#pragma unroll
-      for (int r = 0; r < rows; ++r) {
-        factor[r] = maximum_[r] == before[r] ? 1.0F : ptx::exp2((before[r] - maximum_[r]) * unit_);
-        sum_[r] *= factor[r];
-      }
-    }
-#pragma unroll
-    for (int r = 0; r < rows; ++r) sum_[r] += exponentiate(logits, r);
+    const bool rescale = raise_references(logits, [&](int r, float f) { factor[r] = f; });
+    add_weights(logits);
     return rescale;
   }
 
-  /// The same relative to the maximum that there is, whatever the logits are: nothing has to be
+  /// The same relative to the references that there are, whatever the logits are: nothing has to be
   /// rescaled. Returns false, and the logits are lost, if in any lane of the warp the weights of a
-  /// row add up to `limit` or more, or to NaN, as they do where no maximum is known yet.
+  /// row add up to `limit` or more, or to NaN, as they do where there is no reference yet.
   template <class Logits>
   STROBE_DEVICE bool take_below(Logits& logits, float limit) {
     float total[rows];
     bool below = true;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      total[r] = exponentiate(logits, r, maximum_[r]);
+      total[r] = exponentiate(logits, r, reference_[r]);
       below = below && total[r] < limit;
     }
     if (__any_sync(kAllLanes, !below)) return false;
@@ -98,16 +65,51 @@ class OnlineSoftmax {
 
   /// What the weights of a row are relative to, as a power of two.
   STROBE_DEVICE float base(int row) const {
-    return maximum_[row] * unit_;
+    return reference_[row] * unit_;
   }
   STROBE_DEVICE float sum(int row) const {
     return sum_[row];
   }
 
  private:
+  /// By how much, as a power of two, a weight may exceed 1. Most rows then keep their first
+  /// reference, where their maximum would rise every few blocks. Nothing is less exact for it: a
+  /// weight's relative error is that of its type, whatever its size.
+  static constexpr float kSlack = 8;
+
+  /// Where a reference has to be raised in any row of the warp, raises all, calls rescale(row,
+  /// factor) with what each row's sums are to be multiplied by, and returns true.
+  template <class Logits, class Rescale>
+  STROBE_DEVICE bool raise_references(Logits& logits, Rescale rescale) {
+    float before[rows];
+    bool raised = false;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      before[r] = reference_[r];
+      const float highest = over_row(peak(logits, r), [](float a, float b) { return fmaxf(a, b); });
+      if ((highest - before[r]) * unit_ > kSlack) reference_[r] = highest;
+      raised = raised || reference_[r] != before[r];
+    }
+    if (!__any_sync(kAllLanes, raised)) return false;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      const float factor =
+          reference_[r] == before[r] ? 1.0F : ptx::exp2((before[r] - reference_[r]) * unit_);
+      sum_[r] *= factor;
+      rescale(r, factor);
+    }
+    return true;
+  }
+
+  template <class Logits>
+  STROBE_DEVICE void add_weights(Logits& logits) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) sum_[r] += exponentiate(logits, r);
+  }
+
   template <class Logits>
   STROBE_DEVICE float peak(Logits& logits, int row) const {
-    float highest = maximum_[row];
+    float highest = reference_[row];
 #pragma unroll
     for (int c = 0; c < Logits::kColumnTiles; ++c) {
       highest = fmaxf(highest, fmaxf(logits.at(row, c, 0), logits.at(row, c, 1)));
@@ -118,7 +120,7 @@ class OnlineSoftmax {
   template <class Logits>
   STROBE_DEVICE float exponentiate(Logits& logits, int row) const {
     // Relative to 0 where nothing was seen: 2^-∞ is 0 all the same, and ∞ - ∞ is not.
-    return exponentiate(logits, row, maximum_[row] == minus_infinity() ? 0.0F : maximum_[row]);
+    return exponentiate(logits, row, reference_[row] == minus_infinity() ? 0.0F : reference_[row]);
   }
 
   template <class Logits>
@@ -138,7 +140,7 @@ class OnlineSoftmax {
   }
 
   float unit_;
-  float maximum_[rows];
+  float reference_[rows];
   float sum_[rows];
 };
 
