@@ -86,10 +86,17 @@ constexpr int shared_bytes(const HopperBackwardConfig& config) {
 }
 
 inline HopperBackwardConfig choose_hopper_backward(const HopperBackwardFeatures& features) {
+  HopperBackwardShape shape = hopper_backward::kCandidates.back().shape;
   for (const auto& candidate : hopper_backward::kCandidates) {
-    if (features.dim <= candidate.dim) return {features, candidate.shape};
+    if (features.dim <= candidate.dim) {
+      shape = candidate.shape;
+      break;
+    }
   }
-  return {features, hopper_backward::kCandidates.back().shape};
+  // Faster where the copy unit has enough to do, or blocks are not at the same dq anyway.
+  const bool adds_itself = features.dim > 128 || (features.dim > 64 && features.causal);
+  if (adds_itself && !features.deterministic) shape.slice_slots = 0;
+  return {features, shape};
 }
 
 /// Its choices as the kernel knows them.

@@ -42,16 +42,22 @@ struct KeyBlock {
   int head;  ///< of keys
   int sequence;
 
-  /// The first keys come first: where the mask is causal, they are seen by the most queries.
+  /// The first keys come first: where the mask is causal, they are seen by the most queries. Not
+  /// where blocks wait for others to add to dq: that one goes before which comes to a query first.
   STROBE_DEVICE explicit KeyBlock(const Params& params) {
     const Schedule schedule = {params.key_blocks, params.heads / params.heads_per_key_head,
                                params.sequences, 1};
-    const WorkItem item = schedule.item<false, 1>(blockIdx.x);
+    const WorkItem item = schedule.item < config::kCausal && config::kDeterministic,
+                   1 > (blockIdx.x);
     first_key = item.block * config::kBlockKeys;
     head = item.head;
     sequence = item.sequence;
   }
 };
+
+/// Whether blocks of keys begin at different queries, so that they do not all add to the same dq at
+/// once. Where the mask is causal they do anyway.
+constexpr bool kSpreads = !config::kCausal && !config::kDeterministic;
 
 /// The blocks of queries that see the keys, of one head of the group after the other. There is one
 /// at least, for the last query sees all keys.
@@ -62,15 +68,17 @@ class Walk {
     const Blocks blocks =
         mask_of(params).query_blocks<config::kBlockQueries, config::kBlockKeys>(keys.first_key);
     const bool whole = keys.first_key + config::kBlockKeys <= params.seqlen_k;
-    block_ = begin_ = blocks.begin;
     end_ = blocks.end;
+    first_ = kSpreads ? keys.first_key / config::kBlockQueries % end_ : blocks.begin;
+    block_ = first_;
     full_begin_ = whole ? blocks.full_begin : blocks.end;
   }
 
   STROBE_DEVICE bool done() const { return heads_left_ == 0; }
-  STROBE_DEVICE bool is_last() const { return heads_left_ == 1 && block_ + 1 == end_; }
+  STROBE_DEVICE bool is_last() const { return heads_left_ == 1 && block_after() == first_; }
   STROBE_DEVICE void next() {
-    if (++block_ == end_) block_ = begin_, --heads_left_;
+    block_ = block_after();
+    if (block_ == first_) --heads_left_;
   }
 
   /// Of the queries.
@@ -84,7 +92,12 @@ class Walk {
   STROBE_DEVICE bool is_full() const { return block_ >= full_begin_; }
 
  private:
-  int begin_;
+  STROBE_DEVICE int block_after() const {
+    if (block_ + 1 < end_) return block_ + 1;
+    return kSpreads ? 0 : first_;
+  }
+
+  int first_;
   int end_;
   int full_begin_;
   int block_;

@@ -89,8 +89,8 @@ class StatisticsLoader {
 };
 
 /// A thread for each warpgroup that computes dq: adds its slices to the sums. Where dq must be the
-/// same in every run, blocks of keys take turns in their order, which is also that in which they
-/// start: so none waits for one that waits to be started.
+/// same in every run, blocks of keys take turns in the order in which they start: so none waits for
+/// one that waits to be started.
 class SliceAdder {
  public:
   STROBE_DEVICE SliceAdder(const Shared& shared, const Params& params, int writer)
@@ -103,7 +103,7 @@ class SliceAdder {
       const Wide tile = tile_of(params_, block, walk);
       unsigned* const turn = params_.turns + tile * config::kSliceWriters + writer_;
       if constexpr (config::kDeterministic)
-        ptx::wait_for_turn(turn, static_cast<Word>(block.first_key / config::kBlockKeys));
+        ptx::wait_for_turn(turn, static_cast<Word>(blocks_before(block, walk)));
       add(slots, params_.dq_sums + tile * Slices::kTileFloats);
       if constexpr (config::kDeterministic) {
         ptx::wait_for_stores();
@@ -113,6 +113,15 @@ class SliceAdder {
   }
 
  private:
+  /// Blocks of keys that add to the same queries first.
+  STROBE_DEVICE int blocks_before(const KeyBlock& block, const Walk& walk) const {
+    const int index = block.first_key / config::kBlockKeys;
+    if constexpr (!config::kCausal) return index;
+    const int first = walk.first_query();
+    const int end = smaller(first + config::kBlockQueries, params_.seqlen_q);
+    return mask_of(params_).blocks<config::kBlockKeys>(first, end).end - 1 - index;
+  }
+
   static constexpr int kSlicesOfWriter = Slices::kCount / config::kSliceWriters;
 
   STROBE_DEVICE void add(SlotUser<kSliceBarriers>& slots, float* tile) const {
