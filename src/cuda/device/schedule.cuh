@@ -22,6 +22,18 @@ struct Schedule {
   int sequences;
   int heads_per_section;
 
+  /// Items of one head after the other, of which 2i and 2i + 1 are as long together as any other
+  /// two, where every block takes one step longer than the one before.
+  STROBE_DEVICE WorkItem item_of_pairs(Word index) const {
+    const Word count = static_cast<Word>(blocks);
+    const Word head = index / count;
+    // With an odd number, the block in the middle comes last in one head and first in the next.
+    const Word turn = (index + count - head * count % 2) % count;
+    return {static_cast<int>(turn % 2 == 0 ? count - 1 - turn / 2 : turn / 2),
+            static_cast<int>(head % static_cast<Word>(heads)),
+            static_cast<int>(head / static_cast<Word>(heads)), 0};
+  }
+
   template <bool last_blocks_first, int value_parts>
   STROBE_DEVICE WorkItem item(Word index) const {
     const Word part = index % value_parts;

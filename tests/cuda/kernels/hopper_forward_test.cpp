@@ -49,17 +49,29 @@ TEST(HopperForward, TilesFollowTheWork) {
     const HopperForwardConfig config =
         choose_hopper_forward({.dim = dim, .value_dim = dim, .window_right = causal},
                               {.queries = length, .keys = length, .heads = heads});
-    return concat(config.block_queries(), "x", config.shape.block_keys,
-                  config.shape.takes_turns ? "" : " without turns");
+    return concat(config.block_queries(), "x", config.shape.block_keys);
   };
-  EXPECT_EQ(tile(64, false, 512, 1024), "256x64 without turns");
+  EXPECT_EQ(tile(64, false, 512, 1024), "256x64");
   EXPECT_EQ(tile(64, false, 16384, 32), "192x128");
   EXPECT_EQ(tile(64, true, 512, 1024), "128x128");
   EXPECT_EQ(tile(64, true, 16384, 32), "192x128");
   EXPECT_EQ(tile(128, false, 512, 512), "128x128");
-  EXPECT_EQ(tile(128, false, 16384, 16), "192x80");
+  EXPECT_EQ(tile(128, false, 16384, 16), "128x160");
   EXPECT_EQ(tile(64, false, 128, 1024), "128x128") << "larger ones would be half empty";
   EXPECT_EQ(tile(64, false, 2048, 8), "128x128") << "larger ones would be too few";
+}
+
+TEST(HopperForward, PairsAreHandedOutWhereTheyFillTheGpu) {
+  const auto pairs = [](const HopperForwardFeatures& features, long long length, long long heads) {
+    return choose_hopper_forward(features, {.queries = length, .keys = length, .heads = heads})
+        .shape.pairs;
+  };
+  EXPECT_TRUE(pairs({.window_right = true}, 16384, 16)) << "8 rounds, the last not quite full";
+  EXPECT_FALSE(pairs({.window_right = true}, 16384, 17)) << "9 rounds, the last half empty";
+  EXPECT_FALSE(pairs({.window_right = true}, 1000, 2)) << "most have nothing to do";
+  EXPECT_FALSE(pairs({}, 16384, 16)) << "all tiles take as long";
+  EXPECT_FALSE(pairs({.window_left = true, .window_right = true}, 16384, 16)) << "so they do here";
+  EXPECT_FALSE(pairs({.window_right = true, .variable_length = true}, 16384, 16));
 }
 
 TEST(HopperForward, TakesWhatItWasMadeFor) {

@@ -35,19 +35,21 @@ constexpr bool last_queries_first(const HopperForwardFeatures& features) {
   return features.window_right && !features.window_left;
 }
 
-/// Whether some tiles take longer than others, so that blocks ask for the next when they are done.
-constexpr bool tiles_differ(const HopperForwardFeatures& features) {
-  return last_queries_first(features) || features.variable_length;
-}
-
 /// How it is cut.
 struct HopperForwardShape {
   int block_keys = 128;
-  int warpgroups = 2;       ///< that compute, 64 queries each
-  int stages = 2;           ///< of keys, and of values, in shared memory
-  int query_slots = 2;      ///< with two, a tile's first scores overlap with the last output before
-  bool takes_turns = true;  ///< warpgroups start their products one after the other
+  int warpgroups = 2;   ///< that compute, 64 queries each
+  int stages = 2;       ///< of keys, and of values, in shared memory
+  int query_slots = 2;  ///< with two, a tile's first scores overlap with the last output before
+  bool pairs = false;   ///< where later queries take longer, a block has a long tile and a short
+                        ///< one; else it asks for the next when it is done
 };
+
+/// Whether blocks ask for their tiles, because some take longer than others.
+constexpr bool asks_for_tiles(const HopperForwardFeatures& features,
+                              const HopperForwardShape& shape) {
+  return features.variable_length || (last_queries_first(features) && !shape.pairs);
+}
 
 struct HopperForwardConfig {
   HopperForwardFeatures features{};
@@ -117,22 +119,16 @@ struct Candidate {
 // have 232, three have 160, four have 112. In order of preference where there is plenty to do: more
 // warpgroups read keys and values from shared memory less often.
 inline constexpr std::array kCandidates = {
-    Candidate{64,
-              {.block_keys = 64, .warpgroups = 4, .stages = 4, .takes_turns = false},
-              Room::nothing,
-              0,
-              4096},
+    Candidate{64, {.block_keys = 64, .warpgroups = 4, .stages = 4}, Room::nothing, 0, 2048},
     Candidate{
-        64, {.block_keys = 128, .warpgroups = 2, .stages = 3}, Room::everything, 0, 4096, true},
+        64, {.block_keys = 128, .warpgroups = 2, .stages = 3}, Room::everything, 0, 2048, true},
     Candidate{64, {.block_keys = 128, .warpgroups = 3}, Room::causal},
     Candidate{64, {.block_keys = 112, .warpgroups = 3}, Room::masks},
     Candidate{96, {.block_keys = 96, .warpgroups = 3}, Room::masks},
-    Candidate{128, {.block_keys = 80, .warpgroups = 3}, Room::masks, 8192},
+    Candidate{128, {.block_keys = 160, .warpgroups = 2, .query_slots = 1}, Room::masks, 8192},
     Candidate{128, {.block_keys = 128, .warpgroups = 2}},
     Candidate{192, {.block_keys = 112, .warpgroups = 2, .query_slots = 1}, Room::masks},
     Candidate{192, {.block_keys = 96, .warpgroups = 2, .query_slots = 1}},
-    Candidate{240, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}, Room::masks},
-    Candidate{256, {.block_keys = 80, .warpgroups = 2, .query_slots = 1}, Room::fixed_reference},
     Candidate{256, {.block_keys = 64, .warpgroups = 2, .query_slots = 1}},
 };
 
@@ -141,6 +137,18 @@ constexpr long long busiest_share(const HopperForwardShape& shape, const Work& w
   const long long rows = shape.warpgroups * 64LL;
   const long long tiles = (work.queries + rows - 1) / rows * work.heads;
   return (tiles + work.multiprocessors - 1) / work.multiprocessors * rows;
+}
+
+/// Whether tiles that later queries make longer are best handed out in pairs of a long one and a
+/// short one: then nobody has to ask for the next, and a head's tiles stay together. Not if many
+/// multiprocessors would have nothing to do during the last pairs.
+constexpr bool suits_pairs(const HopperForwardFeatures& features, const HopperForwardShape& shape,
+                           const Work& work) {
+  if (!last_queries_first(features) || features.variable_length) return false;
+  const long long rows = shape.warpgroups * 64LL;
+  const long long pairs = ((work.queries + rows - 1) / rows * work.heads + 1) / 2;
+  const long long rounds = (pairs + work.multiprocessors - 1) / work.multiprocessors;
+  return rounds * work.multiprocessors * 24 <= pairs * 25;
 }
 
 }  // namespace hopper_forward
@@ -154,12 +162,16 @@ inline HopperForwardConfig choose_hopper_forward(const HopperForwardFeatures& fe
     if (candidate.serves(features, work.keys))
       least = std::min(least, busiest_share(candidate.shape, work));
   }
+  HopperForwardShape shape = kCandidates.back().shape;
   for (const auto& candidate : kCandidates) {
     if (candidate.serves(features, work.keys) &&
-        busiest_share(candidate.shape, work) <= least + least / 10)
-      return {features, candidate.shape};
+        busiest_share(candidate.shape, work) <= least + least / 10) {
+      shape = candidate.shape;
+      break;
+    }
   }
-  return {features, kCandidates.back().shape};
+  shape.pairs = suits_pairs(features, shape, work);
+  return {features, shape};
 }
 
 /// Heads that blocks take turns in, so that their keys and values stay in the second level cache;
@@ -199,12 +211,12 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
                         {"kAlibi", features.alibi},
                         {"kSinks", features.sinks},
                         {"kLastQueriesFirst", last_queries_first(features)},
-                        {"kTilesDiffer", tiles_differ(features)},
+                        {"kTilesDiffer", asks_for_tiles(features, shape)},
+                        {"kPairs", shape.pairs},
                         {"kBlockKeys", shape.block_keys},
                         {"kWarpgroups", shape.warpgroups},
                         {"kStages", shape.stages},
                         {"kQuerySlots", shape.query_slots},
-                        {"kTakesTurns", shape.takes_turns},
                         {"kProducerRegisters", config.producer_registers()},
                         {"kConsumerRegisters", config.consumer_registers()}},
           .threads = config.threads(),

@@ -11,15 +11,12 @@ namespace strobe::cuda {
 class Turns {
  public:
   STROBE_DEVICE explicit Turns(int warpgroup) : warpgroup_(warpgroup) {
-    if (config::kTakesTurns && warpgroup == config::kWarpgroups - 1) pass();  // the first begins
+    if (warpgroup == config::kWarpgroups - 1) pass();  // the first begins
   }
 
-  STROBE_DEVICE void wait() const {
-    if constexpr (config::kTakesTurns) ptx::sync_threads(barrier_of(warpgroup_), kThreads);
-  }
+  STROBE_DEVICE void wait() const { ptx::sync_threads(barrier_of(warpgroup_), kThreads); }
   STROBE_DEVICE void pass() const {
-    if constexpr (config::kTakesTurns)
-      ptx::arrive_threads(barrier_of((warpgroup_ + 1) % config::kWarpgroups), kThreads);
+    ptx::arrive_threads(barrier_of((warpgroup_ + 1) % config::kWarpgroups), kThreads);
   }
 
  private:

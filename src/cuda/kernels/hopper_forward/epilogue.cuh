@@ -26,8 +26,6 @@ class Epilogue {
     softmax.finish();
     RowResult results[Output::kRows];
     bool wrong = normalise(output, softmax, results);
-    // What a warp overwrites, the others' products may still read, unless turns keep them in step.
-    if constexpr (!config::kTakesTurns) ptx::sync_threads(barrier_, kWarpgroupThreads);
     stage<Element, OutputTile>(staging, output);
     ptx::fence_async_proxy();
     if constexpr (kMayBeWrong) {

@@ -16,7 +16,6 @@ namespace strobe::cuda::hopper_forward {
 namespace {
 
 constexpr std::int64_t kMaxDim = 256;
-constexpr std::size_t kCounterBytes = 64;
 
 HopperForwardFeatures features_of(const Problem& problem, bool fast) {
   const Window window = problem.effective_window();
@@ -56,26 +55,26 @@ Work work_of(const Problem& problem, int multiprocessors) {
 }
 
 /// The usual choice, or what STROBE_HOPPER_TILE says, to try shapes: "192x80", with "/1" for one
-/// slot of queries instead of two, and "/2/0" for warpgroups that do not take turns.
+/// slot of queries instead of two, and "/2/3" for three stages of keys and values.
 HopperForwardConfig config_of(const driver::Device& device, const Problem& problem, bool fast) {
-  HopperForwardConfig config =
-      choose_hopper_forward(features_of(problem, fast), work_of(problem, device.multiprocessors()));
+  const Work work = work_of(problem, device.multiprocessors());
+  HopperForwardConfig config = choose_hopper_forward(features_of(problem, fast), work);
   const char* const tile = std::getenv("STROBE_HOPPER_TILE");
   if (tile == nullptr) return config;
   int queries = 0;
-  int turns = 1;
   HopperForwardShape& shape = config.shape = {};
-  const int read =
-      std::sscanf(tile, "%dx%d/%d/%d", &queries, &shape.block_keys, &shape.query_slots, &turns);
+  const int read = std::sscanf(tile, "%dx%d/%d/%d", &queries, &shape.block_keys, &shape.query_slots,
+                               &shape.stages);
   shape.warpgroups = queries / 64;
-  shape.takes_turns = turns != 0;
   const bool right = read >= 2 && queries % 64 == 0 && shape.warpgroups >= 2 &&
                      shape.warpgroups <= 4 && shape.block_keys % 16 == 0 && shape.block_keys > 0 &&
-                     shape.block_keys <= 256 && shape.query_slots >= 1 && shape.query_slots <= 2;
+                     shape.block_keys <= 256 && shape.query_slots >= 1 && shape.query_slots <= 2 &&
+                     shape.stages >= 1 && shape.stages <= 8;
   if (!right || shared_bytes(config) > shared_memory_of(90).per_block) {
     throw InvalidArgument("STROBE_HOPPER_TILE",
                           concat("is '", tile, "', which is no tile or does not fit"));
   }
+  shape.pairs = suits_pairs(config.features, shape, work);
   return config;
 }
 
@@ -174,7 +173,11 @@ Forward::Forward(const driver::Device& device, const Problem& problem, bool fast
       config_(config_of(device, problem, fast)),
       kernel_(jit::load(device, description(config_))),
       function_(kernel_->function("hopper_forward")) {
+  if (asks_for_tiles(config_.features, config_.shape))
+    next_tile_ = workspace_.take(sizeof(unsigned));
   if (!problem.varlen()) return;
+  tile_order_ =
+      workspace_.take(static_cast<std::int64_t>(sizeof(SequenceTiles)) * (problem.batch + 1));
   order_kernel_ = jit::load(device, hopper_order());
   order_ = order_kernel_->function("hopper_order");
 }
@@ -186,20 +189,16 @@ TuningRecord Forward::tuning() const {
           {"warpgroups", concat(shape.warpgroups)},
           {"stages", concat(shape.stages)},
           {"query slots", concat(shape.query_slots)},
-          {"turns", shape.takes_turns ? "yes" : "no"},
+          {"tiles", shape.pairs                               ? "in pairs"
+                    : asks_for_tiles(config_.features, shape) ? "on demand"
+                                                              : "in order"},
           {"reference", config_.features.reference == Reference::fixed ? "fixed" : "running"},
           {"registers", concat(kernel_->resources().front().registers)},
           {"shared", concat(shared_bytes(config_))}};
 }
 
-std::size_t Forward::workspace_bytes() const {
-  if (!tiles_differ(config_.features)) return 0;
-  const auto sequences = static_cast<std::size_t>(problem_.batch);
-  return kCounterBytes + (problem_.varlen() ? sizeof(SequenceTiles) * (sequences + 1) : 0);
-}
-
-HopperForwardParams Forward::params(const Tensors& tensors, void* workspace) const {
-  constexpr std::int64_t kCacheShare = std::int64_t{32} << 20;
+HopperForwardParams Forward::params(const Tensors& tensors, std::byte* workspace) const {
+  constexpr std::int64_t kCacheShare = std::int64_t{64} << 20;
   const bool packed = problem_.varlen();
   const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
   const auto floats = [](const TensorView& view) { return static_cast<const float*>(view.data); };
@@ -209,10 +208,10 @@ HopperForwardParams Forward::params(const Tensors& tensors, void* workspace) con
   params.v = tensors.v.data;
   params.out = tensors.out.data;
   params.lse = static_cast<float*>(tensors.lse.data);
-  params.next_tile = static_cast<unsigned*>(workspace);
+  params.next_tile = reinterpret_cast<unsigned*>(workspace + next_tile_);
+  params.order = reinterpret_cast<const SequenceTiles*>(workspace + tile_order_);
   params.cu_seqlens_q = ints(tensors.cu_seqlens_q);
   params.cu_seqlens_k = ints(tensors.cu_seqlens_k);
-  params.order = order_in(workspace);
   params.sinks = floats(tensors.sinks);
   params.alibi_slopes = floats(tensors.alibi_slopes);
   if (tensors.alibi_slopes.rank == 2)
@@ -242,30 +241,27 @@ HopperForwardParams Forward::params(const Tensors& tensors, void* workspace) con
   return params;
 }
 
-SequenceTiles* Forward::order_in(void* workspace) const {
-  if (!problem_.varlen()) return nullptr;
-  return reinterpret_cast<SequenceTiles*>(static_cast<std::byte*>(workspace) + kCounterBytes);
-}
-
-void Forward::put_in_order(const Tensors& tensors, void* workspace, abi::Stream stream) const {
+void Forward::put_in_order(const HopperForwardParams& of_tiles, SequenceTiles* order,
+                           abi::Stream stream) const {
   HopperOrderParams params{};
-  params.cu_seqlens_q = static_cast<const int*>(tensors.cu_seqlens_q.data);
-  params.cu_seqlens_k = static_cast<const int*>(tensors.cu_seqlens_k.data);
-  params.order = order_in(workspace);
-  params.next_tile = static_cast<unsigned*>(workspace);
-  params.sequences = static_cast<int>(problem_.batch);
-  params.heads = static_cast<int>(problem_.heads);
+  params.cu_seqlens_q = of_tiles.cu_seqlens_q;
+  params.cu_seqlens_k = of_tiles.cu_seqlens_k;
+  params.order = order;
+  params.next_tile = of_tiles.next_tile;
+  params.sequences = of_tiles.sequences;
+  params.heads = of_tiles.heads;
   params.block_queries = config_.block_queries();
   driver::launch(order_, {.block = {.x = kHopperOrderThreads}}, stream, params);
 }
 
 void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
   constexpr int kWarpgroupRows = 64;
-  const HopperForwardParams values = params(tensors, workspace);
+  std::byte* const arrays = aligned_workspace(workspace);
+  const HopperForwardParams values = params(tensors, arrays);
   if (problem_.varlen())
-    put_in_order(tensors, workspace, stream);
-  else if (tiles_differ(config_.features))
-    driver::fill_async(workspace, 0, kCounterBytes, stream);
+    put_in_order(values, reinterpret_cast<SequenceTiles*>(arrays + tile_order_), stream);
+  else if (asks_for_tiles(config_.features, config_.shape))
+    driver::fill_async(values.next_tile, 0, sizeof(unsigned), stream);
   driver::launch(
       function_,
       {.grid = {.x = static_cast<unsigned>(std::min(values.tiles, device_.multiprocessors()))},

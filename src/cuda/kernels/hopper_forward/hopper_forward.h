@@ -8,6 +8,7 @@
 #include "cuda/jit/loaded_kernel.h"
 #include "cuda/kernels/hopper_forward/config.h"
 #include "cuda/kernels/hopper_forward/params.cuh"
+#include "cuda/workspace.h"
 #include "strobe/implementation.h"
 
 // Flash attention, forward, on Hopper: tensors are copied by the unit that Hopper has for it, and
@@ -31,17 +32,15 @@ class Forward {
   Forward(const driver::Device& device, const Problem& problem, bool fast);
 
   TuningRecord tuning() const;
-  std::size_t workspace_bytes() const;
+  std::size_t workspace_bytes() const { return workspace_.bytes(); }
 
   /// Ordered on the stream, whose context must be current.
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;
 
  private:
-  HopperForwardParams params(const Tensors& tensors, void* workspace) const;
-
-  /// Of packed sequences, behind the counter of tiles.
-  SequenceTiles* order_in(void* workspace) const;
-  void put_in_order(const Tensors& tensors, void* workspace, abi::Stream stream) const;
+  HopperForwardParams params(const Tensors& tensors, std::byte* workspace) const;
+  void put_in_order(const HopperForwardParams& params, SequenceTiles* order,
+                    abi::Stream stream) const;
 
   const driver::Device& device_;
   Problem problem_;
@@ -50,6 +49,9 @@ class Forward {
   driver::Function function_;
   std::shared_ptr<const jit::LoadedKernel> order_kernel_{};
   driver::Function order_{};
+  WorkspacePlan workspace_{};
+  std::size_t next_tile_ = 0;   ///< where it lies in the workspace
+  std::size_t tile_order_ = 0;  ///< likewise
 };
 
 }  // namespace strobe::cuda::hopper_forward

@@ -38,7 +38,7 @@ class Scheduler {
     SlotFiller<kTileSlots> slots(control_.tiles);
     const Word tiles = config::kVariableLength ? params_.order[params_.sequences].first
                                                : static_cast<Word>(params_.tiles);
-    Word index = blockIdx.x;
+    Word index = config::kPairs ? 2 * blockIdx.x : blockIdx.x;
     for (bool more = true; more; index = after(index, more)) {
       more = index < tiles;
       const Tile tile = more ? tile_at(index) : Tile{};
@@ -52,6 +52,8 @@ class Scheduler {
   STROBE_DEVICE Word after(Word index, bool more) const {
     if constexpr (config::kTilesDiffer) {
       return more ? gridDim.x + atomicAdd(params_.next_tile, 1U) : 0;
+    } else if constexpr (config::kPairs) {
+      return index % 2 == 0 ? index + 1 : index - 1 + 2 * gridDim.x;
     } else {
       return index + gridDim.x;
     }
@@ -71,7 +73,9 @@ class Scheduler {
   STROBE_DEVICE WorkItem item_at(Word index) {
     Schedule schedule = {params_.query_blocks, params_.heads, params_.sequences,
                          params_.heads_per_section};
-    if constexpr (!config::kVariableLength) {
+    if constexpr (config::kPairs) {
+      return schedule.item_of_pairs(index);
+    } else if constexpr (!config::kVariableLength) {
       return schedule.item<config::kLastQueriesFirst, 1>(index);
     } else {
       while (index >= params_.order[place_ + 1].first) ++place_;  // indices only grow
