@@ -123,7 +123,7 @@ TEST_F(GpuCalls, NeedAWorkspaceThatGrowsWithTheLengthAlone) {
   const auto workspace_for = [](const char* problem) {
     return flash().plan(Problem::parse(problem)).workspace_bytes;
   };
-  EXPECT_EQ(workspace_for("b2 sq4000 h4 hk2 d40 bf16 causal"), 0u);
+  EXPECT_LE(workspace_for("b2 sq4000 h4 hk2 d40 bf16 causal"), 1024u) << "a counter at most";
   const auto quarter = workspace_for("b2 sq1000 h4 hk2 d40 bf16 causal bwd");
   EXPECT_LE(workspace_for("b2 sq4000 h4 hk2 d40 bf16 causal bwd"), 4 * quarter);
 }

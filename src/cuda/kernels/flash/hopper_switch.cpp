@@ -9,7 +9,8 @@ namespace strobe::cuda::flash {
 
 bool hopper_is_on() {
   const char* const value = std::getenv("STROBE_HOPPER");
-  return value != nullptr && std::string_view(value) == "1" && driver::can_encode_tensor_maps();
+  const bool wanted = value == nullptr || std::string_view(value) != "0";
+  return wanted && driver::can_encode_tensor_maps();
 }
 
 }  // namespace strobe::cuda::flash
