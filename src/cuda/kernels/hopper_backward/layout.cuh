@@ -135,7 +135,7 @@ struct Control {
     values.init(kConsumerWarps);
     queries.init(kConsumerWarps);
     douts.init(kConsumerWarps);
-    statistics.init(kConsumerWarps);
+    statistics.init(kConsumerWarps, 32);
     constexpr int kScoreWarps = config::kSplitsGradients ? 4 : kConsumerWarps;
     scores.init(kScoreWarps, kScoreWarps);
 #pragma unroll

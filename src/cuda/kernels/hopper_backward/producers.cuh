@@ -65,8 +65,7 @@ class StatisticsLoader {
     for (Walk walk(params_, block); !walk.done(); walk.next()) {
       load(shared_.statistics(slots.begin()), sequence + walk.head(params_, block) * params_.rows,
            walk.first_query());
-      __syncwarp();
-      if (lane_index() == 0) ptx::arrive(slots.barrier());
+      ptx::arrive(slots.barrier());  // every lane for what it stored
       slots.end();
     }
   }
