@@ -14,10 +14,8 @@ STROBE_DEVICE void consume(const Shared& shared, const Params& params, int warpg
                            const TensorMap& dk_map, const TensorMap& dv_map) {
   if constexpr (!config::kSplitsGradients) {
     KeyValueConsumer(shared, params, warpgroup).run(dk_map, dv_map);
-  } else if (warpgroup == 0) {
-    ValueConsumer(shared, params).run(dv_map);
   } else {
-    KeyConsumer(shared, params).run(dk_map);
+    SplitConsumer(shared, params, warpgroup).run(dk_map, dv_map);
   }
 }
 

@@ -13,19 +13,15 @@ namespace strobe::cuda {
 ///     gradients of probabilities | probabilities from the scores
 class KeyConsumer : Consumer {
  public:
-  STROBE_DEVICE KeyConsumer(const Shared& shared, const Params& params)
-      : Consumer(shared, params, 0) {}
+  STROBE_DEVICE KeyConsumer(const Shared& shared, const Params& params, KeySums& dk)
+      : Consumer(shared, params, 0), dk_(dk) {}
 
-  STROBE_DEVICE void run(const TensorMap& map) {
+  STROBE_DEVICE void sum_up() {
     dk_.clear();
     control_.keys.wait({});
     for_each_block([&](const Walk& walk) { step(walk); });
     ptx::wgmma_wait<0>();
     finish_dk();
-
-    meet();  // all have left the keys
-    epilogue().store(dk_, params_.scale, shared_.keys(), map);
-    epilogue().finish();
   }
 
  private:
@@ -71,23 +67,19 @@ class KeyConsumer : Consumer {
   Scores scores_;     ///< then probabilities
   Scores gradients_;  ///< of probabilities, then of scores
   ScoreOperand score_gradients_;
-  KeySums dk_;
+  KeySums& dk_;
 };
 
 /// dv, and dq slice by slice: one is multiplied while the one before goes to its sums.
 class ValueConsumer : Consumer {
  public:
-  STROBE_DEVICE ValueConsumer(const Shared& shared, const Params& params)
-      : Consumer(shared, params, 0), slices_(shared, params, 0) {}
+  STROBE_DEVICE ValueConsumer(const Shared& shared, const Params& params, KeySums& dv)
+      : Consumer(shared, params, 0), slices_(shared, params, 0), dv_(dv) {}
 
-  STROBE_DEVICE void run(const TensorMap& map) {
+  STROBE_DEVICE void sum_up() {
     dv_.clear();
     control_.keys.wait({});
     for_each_block([&](const Walk& walk) { step(walk); });
-
-    meet();  // all have left the values
-    epilogue().store(dv_, 1.0F, shared_.values(), map);
-    epilogue().finish();
   }
 
  private:
@@ -137,7 +129,30 @@ class ValueConsumer : Consumer {
 
   SliceWriter slices_;
   Scores scores_;  ///< then probabilities
-  KeySums dv_;
+  KeySums& dv_;
+};
+
+/// Either of them. They meet at one place in the program, as compute-sanitizer's synccheck demands.
+class SplitConsumer : Consumer {
+ public:
+  STROBE_DEVICE SplitConsumer(const Shared& shared, const Params& params, int warpgroup)
+      : Consumer(shared, params, 0), has_keys_(warpgroup == 1) {}
+
+  STROBE_DEVICE void run(const TensorMap& dk_map, const TensorMap& dv_map) const {
+    KeySums sums;
+    if (has_keys_) {
+      KeyConsumer(shared_, params_, sums).sum_up();
+    } else {
+      ValueConsumer(shared_, params_, sums).sum_up();
+    }
+    meet();  // all have left the keys and values
+    epilogue().store(sums, has_keys_ ? params_.scale : 1.0F,
+                     has_keys_ ? shared_.keys() : shared_.values(), has_keys_ ? dk_map : dv_map);
+    epilogue().finish();
+  }
+
+ private:
+  bool has_keys_;
 };
 
 }  // namespace strobe::cuda
