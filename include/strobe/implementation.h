@@ -40,6 +40,7 @@ STROBE_API void validate(const Problem& problem, const Tensors& tensors, Device:
 /// Yes, or the list of what is missing.
 struct Support {
   std::vector<std::string> missing{};
+  std::string kernel{};  ///< which one would compute it, where the implementation has several
 
   explicit operator bool() const { return missing.empty(); }
 };

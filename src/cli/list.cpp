@@ -73,14 +73,15 @@ void show_features(const std::optional<Device>& device) {
 
 /// Who supports the problem, and why the others do not. True if somebody does.
 bool show_support(const Problem& problem, const std::optional<Device>& device) {
-  lab::Table table({{"Implementation"}, {"Device"}, {"Supports it"}, {"Missing"}});
+  lab::Table table({{"Implementation"}, {"Device"}, {"Supports it"}, {"Kernel"}, {"Missing"}});
   bool anybody = false;
   for (const Implementation* implementation : Registry::instance().all()) {
     if (!shown(*implementation, device)) continue;
     const Support support = implementation->supports(problem);
     anybody = anybody || support;
     table.add_row({full_name(*implementation), to_string({.kind = implementation->device()}),
-                   support ? "yes" : "no", fmt::format("{}", fmt::join(support.missing, "; "))});
+                   support ? "yes" : "no", support ? support.kernel : "",
+                   fmt::format("{}", fmt::join(support.missing, "; "))});
   }
   fmt::print("{}\n\n{}", problem.text(), table.render());
   return anybody;

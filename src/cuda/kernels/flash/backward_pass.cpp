@@ -6,10 +6,15 @@
 
 namespace strobe::cuda::flash {
 
+bool BackwardPass::has_hopper_kernel(const Problem& problem,
+                                     const jit::Architecture& architecture) {
+  return hopper_is_on() && hopper_backward::takes(problem, architecture);
+}
+
 BackwardPass::BackwardPass(const driver::Device& device, const Problem& problem,
                            const PlanOptions& options)
     : device_(device), problem_(problem), options_(options) {
-  if (hopper_is_on() && hopper_backward::takes(problem, jit::Architecture::of(device)))
+  if (has_hopper_kernel(problem, jit::Architecture::of(device)))
     hopper_ = std::make_unique<const hopper_backward::Backward>(device, problem, options);
   else
     portable();

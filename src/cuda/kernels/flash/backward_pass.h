@@ -14,6 +14,9 @@ class BackwardPass {
  public:
   BackwardPass(const driver::Device& device, const Problem& problem, const PlanOptions& options);
 
+  /// Whether the kernel for Hopper computes the problem, rather than the portable one.
+  static bool has_hopper_kernel(const Problem& problem, const jit::Architecture& architecture);
+
   TuningRecord tuning() const;
   std::size_t workspace_bytes() const;
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;

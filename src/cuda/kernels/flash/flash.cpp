@@ -18,9 +18,17 @@ class Flash final : public Implementation {
   Support supports(const Problem& problem) const override {
     Support support{.missing = missing_for_kernels()};
     for (auto& one : portable_forward::missing(problem)) support.missing.push_back(std::move(one));
-    if (!support || problem.pass == Pass::forward) return support;
+    if (!support) return support;
     const auto architecture = jit::Architecture::of(driver::Device::current());
-    return {.missing = portable_backward::missing(problem, architecture)};
+    if (problem.pass == Pass::forward) {
+      const bool hopper = ForwardPass::has_hopper_kernel(problem, architecture);
+      support.kernel = hopper ? "hopper_forward" : "portable_forward";
+    } else {
+      const bool hopper = BackwardPass::has_hopper_kernel(problem, architecture);
+      support.kernel = hopper ? "hopper_backward" : "portable_backward";
+      support.missing = portable_backward::missing(problem, architecture);
+    }
+    return support;
   }
 
  protected:

@@ -4,10 +4,14 @@
 
 namespace strobe::cuda::flash {
 
+bool ForwardPass::has_hopper_kernel(const Problem& problem, const jit::Architecture& architecture) {
+  return hopper_is_on() && hopper_forward::takes(problem, architecture);
+}
+
 ForwardPass::ForwardPass(const driver::Device& device, const Problem& problem,
                          const PlanOptions& options)
     : device_(device), problem_(problem), options_(options) {
-  if (hopper_is_on() && hopper_forward::takes(problem, jit::Architecture::of(device)))
+  if (has_hopper_kernel(problem, jit::Architecture::of(device)))
     hopper_ = std::make_unique<const hopper_forward::Forward>(device, problem, options.fast);
   else
     portable();
