@@ -211,7 +211,7 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
                         {"kAlibi", features.alibi},
                         {"kSinks", features.sinks},
                         {"kLastQueriesFirst", last_queries_first(features)},
-                        {"kTilesDiffer", asks_for_tiles(features, shape)},
+                        {"kAsksForTiles", asks_for_tiles(features, shape)},
                         {"kPairs", shape.pairs},
                         {"kBlockKeys", shape.block_keys},
                         {"kWarpgroups", shape.warpgroups},

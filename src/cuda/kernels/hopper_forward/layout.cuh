@@ -64,8 +64,8 @@ STROBE_DEVICE BoxOrigin box_origin(const Tile& tile, int row, int head) {
 }
 
 /// Tiles in shared memory: that which is worked on, and those that were handed out ahead, as few as
-/// can be where tiles differ, lest a block that has long ones keep others from its next.
-constexpr int kTileSlots = config::kTilesDiffer ? 2 : 4;
+/// can be where blocks ask for them, lest one that has long ones keep others from its next.
+constexpr int kTileSlots = config::kAsksForTiles ? 2 : 4;
 
 struct Control {
   SlotBarriers<config::kQuerySlots> queries[config::kWarpgroups];

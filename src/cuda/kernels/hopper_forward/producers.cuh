@@ -26,9 +26,9 @@ class TileReader {
   SlotUser<kTileSlots> slots_;
 };
 
-/// Hands out tiles. Where they are equally long the next is known from the start; where not, the
-/// longest come first and whoever is done asks for the next. Packed sequences have been put in
-/// order for that, see order.cu.
+/// Hands out tiles. Where they are equally long, one by one or in pairs, the next is known from the
+/// start; where not, the longest come first and whoever is done asks for the next. Packed sequences
+/// have been put in order for that, see order.cu.
 class Scheduler {
  public:
   STROBE_DEVICE Scheduler(const Shared& shared, const Params& params)
@@ -50,7 +50,7 @@ class Scheduler {
 
  private:
   STROBE_DEVICE Word after(Word index, bool more) const {
-    if constexpr (config::kTilesDiffer) {
+    if constexpr (config::kAsksForTiles) {
       return more ? gridDim.x + atomicAdd(params_.next_tile, 1U) : 0;
     } else if constexpr (config::kPairs) {
       return index % 2 == 0 ? index + 1 : index - 1 + 2 * gridDim.x;
