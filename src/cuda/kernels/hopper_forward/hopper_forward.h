@@ -39,7 +39,7 @@ class Forward {
 
  private:
   HopperForwardParams params(const Tensors& tensors, std::byte* workspace) const;
-  void put_in_order(const HopperForwardParams& params, SequenceTiles* order,
+  void put_in_order(const HopperForwardParams& of_tiles, SequenceTiles* order,
                     abi::Stream stream) const;
 
   const driver::Device& device_;
