@@ -131,6 +131,8 @@ Rows FlashCall::rows(const TensorView& view, std::int64_t sequence, std::int64_t
                      const TensorView& offsets) const {
   if (!view.given()) return {};
   const int row_axis = problem_.varlen() ? 0 : 1;
+  // Strides of what has no elements may be anything.
+  if (view.elements() == 0) return {static_cast<std::byte*>(view.data), view.strides[row_axis]};
   const std::int64_t first = problem_.varlen() ? offset_of(offsets, sequence) * view.strides[0]
                                                : sequence * view.strides[0];
   const std::int64_t element = first + head * view.strides[row_axis + 1];
@@ -141,6 +143,7 @@ Rows FlashCall::rows(const TensorView& view, std::int64_t sequence, std::int64_t
 
 Rows FlashCall::bias_rows(std::int64_t sequence, std::int64_t head) const {
   const TensorView& bias = tensors_.bias;
+  if (bias.elements() == 0) return {static_cast<std::byte*>(bias.data), 0};
   const std::int64_t element = (problem_.bias->per_batch ? sequence * bias.strides[0] : 0) +
                                (problem_.bias->per_head ? head * bias.strides[1] : 0);
   return {

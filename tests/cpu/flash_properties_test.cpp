@@ -160,6 +160,15 @@ TEST(FlashProperties, ARowThatSeesNothingIsZero) {
   EXPECT_NE(operands.out[299 * 8], 0.0F);
 }
 
+TEST(FlashProperties, StridesOfNoKeysMayBeAnything) {
+  const Problem problem = Problem::parse("b1 sq3 sk0 h4 d8 fp32");
+  Operands operands = test::make_operands(problem, 5);
+  Tensors tensors = operands.views();
+  for (TensorView* view : {&tensors.k, &tensors.v}) view->strides[2] = -(std::int64_t{1} << 56);
+  test::run(flash(), problem, tensors, 1);
+  for (std::int64_t i = 0; i < 3 * 4 * 8; ++i) EXPECT_EQ(operands.out[i], 0);
+}
+
 TEST(FlashProperties, LseIsOptional) {
   const Problem problem = Problem::parse("b1 s50 h2 d8 fp32");
   Operands with = test::make_operands(problem, 8);
