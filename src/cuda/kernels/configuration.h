@@ -58,4 +58,24 @@ inline jit::Constant arithmetic_constant(Arithmetic arithmetic) {
                           "device/arithmetic.cuh"}};
 }
 
+/// Whether later queries see more keys, and so take longer.
+template <class Features>
+constexpr bool last_queries_first(const Features& features) {
+  return features.window_right && !features.window_left;
+}
+
+/// Heads that thread blocks take turns in, so that keys and values of a section stay in the second
+/// level cache of `cache_bytes`; see Schedule. One after the other where all blocks are equally
+/// long.
+template <class Features>
+int heads_per_section(const Features& features, long long seqlen_k, int heads_per_key_head,
+                      long long all_heads, long long cache_bytes) {
+  if (!last_queries_first(features)) return 1;
+  const long long element = is_half(features.arithmetic) ? 2 : 4;
+  const long long head_bytes =
+      std::max(1LL, seqlen_k * (features.dim + features.value_dim) * element);
+  const long long heads = cache_bytes / head_bytes * heads_per_key_head;
+  return static_cast<int>(std::max(1LL, std::min({heads, all_heads, 1LL << 20})));
+}
+
 }  // namespace strobe::cuda

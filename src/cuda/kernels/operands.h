@@ -8,6 +8,7 @@
 #include "cuda/workspace.h"
 #include "device/row_strides.cuh"
 #include "strobe/dropout.h"
+#include "strobe/implementation.h"
 #include "strobe/problem.h"
 #include "strobe/tensor.h"
 
@@ -41,10 +42,38 @@ void set_problem(Params& params, const Problem& problem) {
   params.seqlen_q = static_cast<int>(problem.seqlen_q);
   params.seqlen_k = static_cast<int>(problem.keys());
   params.softcap = static_cast<float>(problem.softcap);
+}
+
+/// Likewise of its dropout.
+template <class Params>
+void set_dropout(Params& params, const Problem& problem) {
   params.dropout_scale = static_cast<float>(1 / (1 - problem.dropout));
   params.dropout_threshold = dropout_threshold(problem.dropout);
   params.dropout_seed[0] = static_cast<unsigned>(problem.dropout_seed);
   params.dropout_seed[1] = static_cast<unsigned>(problem.dropout_seed >> 32);
+}
+
+/// Likewise of the operands of both passes.
+template <class Params>
+void set_operands(Params& params, const Tensors& tensors, bool packed) {
+  const auto floats = [](const TensorView& view) { return static_cast<float*>(view.data); };
+  const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
+  params.q = tensors.q.data;
+  params.k = tensors.k.data;
+  params.v = tensors.v.data;
+  params.out = tensors.out.data;
+  params.lse = floats(tensors.lse);
+  params.sinks = floats(tensors.sinks);
+  params.alibi_slopes = floats(tensors.alibi_slopes);
+  params.cu_seqlens_q = ints(tensors.cu_seqlens_q);
+  params.cu_seqlens_k = ints(tensors.cu_seqlens_k);
+  params.q_strides = row_strides(tensors.q, packed);
+  params.k_strides = row_strides(tensors.k, packed);
+  params.v_strides = row_strides(tensors.v, packed);
+  params.out_strides = row_strides(tensors.out, packed);
+  if (tensors.lse.given()) params.lse_strides = lse_strides(tensors.lse, packed);
+  if (tensors.alibi_slopes.rank == 2)
+    params.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
 }
 
 /// Copies, in the workspace, of operands whose rows are not whole chunks of 16 bytes, with zeros

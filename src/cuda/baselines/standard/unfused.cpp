@@ -177,6 +177,7 @@ StandardParams Unfused::params(const Tensors& tensors, std::byte* workspace) con
   if (tensors.alibi_slopes.rank == 2)
     params.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
   set_problem(params, problem_);
+  set_dropout(params, problem_);
   params.rows = problem_.batch * problem_.heads * problem_.seqlen_q;
   params.pitch = pitch_of(problem_.keys());
   const Bias bias = problem_.bias.value_or(Bias{});

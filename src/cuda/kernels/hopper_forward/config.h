@@ -30,11 +30,6 @@ constexpr bool makes_logits(const HopperForwardFeatures& features) {
   return features.softcap || features.alibi || !features.positive_scale;
 }
 
-/// Whether later queries see more keys, and so take longer.
-constexpr bool last_queries_first(const HopperForwardFeatures& features) {
-  return features.window_right && !features.window_left;
-}
-
 /// How it is cut.
 struct HopperForwardShape {
   int block_keys = 128;
@@ -172,18 +167,6 @@ inline HopperForwardConfig choose_hopper_forward(const HopperForwardFeatures& fe
   }
   shape.pairs = suits_pairs(features, shape, work);
   return {features, shape};
-}
-
-/// Heads that blocks take turns in, so that their keys and values stay in the second level cache;
-/// see Schedule. One after the other where all tiles are equally long.
-inline int heads_per_section(const HopperForwardFeatures& features, long long seqlen_k,
-                             int heads_per_key_head, long long all_heads, long long cache_bytes) {
-  if (!last_queries_first(features)) return 1;
-  constexpr long long kElement = 2;
-  const long long head_bytes =
-      std::max(1LL, seqlen_k * (features.dim + features.value_dim) * kElement);
-  const long long heads = cache_bytes / head_bytes * heads_per_key_head;
-  return static_cast<int>(std::max(1LL, std::min({heads, all_heads, 1LL << 20})));
 }
 
 /// kReference

@@ -199,36 +199,12 @@ TuningRecord Forward::tuning() const {
 
 HopperForwardParams Forward::params(const Tensors& tensors, std::byte* workspace) const {
   constexpr std::int64_t kCacheShare = std::int64_t{64} << 20;
-  const bool packed = problem_.varlen();
-  const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
-  const auto floats = [](const TensorView& view) { return static_cast<const float*>(view.data); };
   HopperForwardParams params{};
-  params.q = tensors.q.data;
-  params.k = tensors.k.data;
-  params.v = tensors.v.data;
-  params.out = tensors.out.data;
-  params.lse = static_cast<float*>(tensors.lse.data);
+  set_operands(params, tensors, problem_.varlen());
+  set_problem(params, problem_);
   params.next_tile = reinterpret_cast<unsigned*>(workspace + next_tile_);
   params.order = reinterpret_cast<const SequenceTiles*>(workspace + tile_order_);
-  params.cu_seqlens_q = ints(tensors.cu_seqlens_q);
-  params.cu_seqlens_k = ints(tensors.cu_seqlens_k);
-  params.sinks = floats(tensors.sinks);
-  params.alibi_slopes = floats(tensors.alibi_slopes);
-  if (tensors.alibi_slopes.rank == 2)
-    params.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
-  params.q_strides = row_strides(tensors.q, packed);
-  params.k_strides = row_strides(tensors.k, packed);
-  params.v_strides = row_strides(tensors.v, packed);
-  params.out_strides = row_strides(tensors.out, packed);
-  if (tensors.lse.given()) params.lse_strides = lse_strides(tensors.lse, packed);
-  const Window window = problem_.effective_window();
-  params.window_left = window_limit(window.left);
-  params.window_right = window_limit(window.right);
-  params.sequences = static_cast<int>(problem_.batch);
-  params.heads = static_cast<int>(problem_.heads);
   params.heads_per_key_head = static_cast<int>(problem_.group());
-  params.seqlen_q = static_cast<int>(problem_.seqlen_q);
-  params.seqlen_k = static_cast<int>(problem_.keys());
   params.query_blocks = static_cast<int>(query_blocks(problem_, config_));
   params.heads_per_section =
       heads_per_section(config_.features, problem_.keys(), params.heads_per_key_head,
@@ -237,7 +213,6 @@ HopperForwardParams Forward::params(const Tensors& tensors, std::byte* workspace
   params.scale = static_cast<float>(problem_.softmax_scale());
   params.unit =
       (makes_logits(config_.features) ? 1.0F : params.scale) * std::numbers::log2e_v<float>;
-  params.softcap = static_cast<float>(problem_.softcap);
   return params;
 }
 

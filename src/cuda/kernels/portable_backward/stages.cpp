@@ -20,34 +20,21 @@ PortableBackwardFeatures features_of(const Problem& problem, const PlanOptions& 
 
 PortableBackwardParams params_of(const Problem& problem, const Tensors& tensors) {
   const bool packed = problem.varlen();
-  const auto floats = [](const TensorView& view) { return static_cast<float*>(view.data); };
-  const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
   PortableBackwardParams p{};
-  p.q = tensors.q.data;
-  p.k = tensors.k.data;
-  p.v = tensors.v.data;
-  p.out = tensors.out.data;
+  set_operands(p, tensors, packed);
+  set_problem(p, problem);
+  set_dropout(p, problem);
   p.dout = tensors.dout.data;
-  p.lse = floats(tensors.lse);
   p.bias = tensors.bias.data;
-  p.sinks = floats(tensors.sinks);
-  p.alibi_slopes = floats(tensors.alibi_slopes);
-  p.cu_seqlens_q = ints(tensors.cu_seqlens_q);
-  p.cu_seqlens_k = ints(tensors.cu_seqlens_k);
   p.dq = tensors.dq.data;
   p.dk = tensors.dk.data;
   p.dv = tensors.dv.data;
   p.dbias = tensors.dbias.data;
-  p.dsinks = floats(tensors.dsinks);
-  p.q_strides = row_strides(tensors.q, packed);
-  p.k_strides = row_strides(tensors.k, packed);
-  p.v_strides = row_strides(tensors.v, packed);
-  p.out_strides = row_strides(tensors.out, packed);
+  p.dsinks = static_cast<float*>(tensors.dsinks.data);
   p.dout_strides = row_strides(tensors.dout, packed);
   p.dq_strides = row_strides(tensors.dq, packed);
   p.dk_strides = row_strides(tensors.dk, packed);
   p.dv_strides = row_strides(tensors.dv, packed);
-  p.lse_strides = lse_strides(tensors.lse, packed);
   if (problem.bias) {
     p.bias_strides = bias_strides(tensors.bias);
     if (tensors.dbias.given()) p.dbias_strides = bias_strides(tensors.dbias);
@@ -55,9 +42,7 @@ PortableBackwardParams params_of(const Problem& problem, const Tensors& tensors)
     p.bias_per_head = problem.bias->per_head ? 1 : 0;
     p.bias_per_query = problem.bias->per_query ? 1 : 0;
   }
-  if (tensors.alibi_slopes.rank == 2) p.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
   p.rows = problem.total_q();
-  set_problem(p, problem);
   p.heads_per_key_head = static_cast<int>(problem.group());
   p.heads_per_section = 1;
   p.dq_aligned = rows_aligned(tensors.dq) ? 1 : 0;

@@ -164,11 +164,6 @@ inline constexpr std::array kExactNarrow = {
 
 }  // namespace portable_forward
 
-/// Whether later queries see more keys, and so take longer.
-constexpr bool last_queries_first(const PortableForwardFeatures& features) {
-  return features.window_right && !features.window_left;
-}
-
 /// Whether more is done to a score than the plain scale and the usual masks, or to load it.
 constexpr bool needs_registers(const PortableForwardFeatures& features) {
   return features.softcap || features.alibi || features.bias || features.dropout ||
@@ -223,19 +218,6 @@ inline PortableForwardConfig choose_portable_forward(const PortableForwardFeatur
     candidates = wide ? std::span<const Candidate>(kExactWide) : kExactNarrow;
   }
   return {features, first_that_fits(features, candidates, memory)};
-}
-
-/// Heads that thread blocks take turns in, so that keys and values of a section stay in the second
-/// level cache of `cache_bytes`; see Schedule. One after the other where all blocks are equally
-/// long.
-inline int heads_per_section(const PortableForwardFeatures& features, long long seqlen_k,
-                             int heads_per_key_head, long long all_heads, long long cache_bytes) {
-  if (!last_queries_first(features)) return 1;
-  const long long element = is_half(features.arithmetic) ? 2 : 4;
-  const long long head_bytes =
-      std::max(1LL, seqlen_k * (features.dim + features.value_dim) * element);
-  const long long heads = cache_bytes / head_bytes * heads_per_key_head;
-  return static_cast<int>(std::max(1LL, std::min({heads, all_heads, 1LL << 20})));
 }
 
 /// Its choices as kernel.cu knows them.

@@ -125,29 +125,12 @@ TuningRecord Forward::tuning() const {
 PortableForwardParams Forward::params(const Tensors& tensors,
                                       const PortableForwardConfig& config) const {
   constexpr std::int64_t kCacheShare = std::int64_t{32} << 20;
-  const bool packed = problem_.varlen();
-  const auto floats = [](const TensorView& view) { return static_cast<const float*>(view.data); };
-  const auto ints = [](const TensorView& view) { return static_cast<const int*>(view.data); };
   PortableForwardParams params{};
-  params.q = tensors.q.data;
-  params.k = tensors.k.data;
-  params.v = tensors.v.data;
-  params.out = tensors.out.data;
-  params.lse = static_cast<float*>(tensors.lse.data);
-  params.bias = tensors.bias.data;
-  params.sinks = floats(tensors.sinks);
-  params.alibi_slopes = floats(tensors.alibi_slopes);
-  params.cu_seqlens_q = ints(tensors.cu_seqlens_q);
-  params.cu_seqlens_k = ints(tensors.cu_seqlens_k);
-  params.q_strides = row_strides(tensors.q, packed);
-  params.k_strides = row_strides(tensors.k, packed);
-  params.v_strides = row_strides(tensors.v, packed);
-  params.out_strides = row_strides(tensors.out, packed);
-  if (tensors.lse.given()) params.lse_strides = lse_strides(tensors.lse, packed);
-  if (tensors.bias.given()) params.bias_strides = bias_strides(tensors.bias);
-  if (tensors.alibi_slopes.rank == 2)
-    params.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
+  set_operands(params, tensors, problem_.varlen());
   set_problem(params, problem_);
+  set_dropout(params, problem_);
+  params.bias = tensors.bias.data;
+  if (tensors.bias.given()) params.bias_strides = bias_strides(tensors.bias);
   params.heads_per_key_head = static_cast<int>(problem_.group());
   params.query_blocks = static_cast<int>((problem_.seqlen_q + config.shape.block_queries - 1) /
                                          config.shape.block_queries);
