@@ -8,7 +8,7 @@ namespace {
 jit::KernelDescription description() {
   return {.name = "pause",
           .source = "kernels/pause/pause.cu",
-          .entries = {"pause"},
+          .entries = {"pause_stream"},
           .threads = 1,
           .max_registers = 16};
 }
@@ -20,7 +20,7 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& /*an
 }
 
 Pause::Pause(const driver::Device& device)
-    : kernel_(jit::load(device, description())), function_(kernel_->function("pause")) {}
+    : kernel_(jit::load(device, description())), function_(kernel_->function("pause_stream")) {}
 
 void Pause::launch(long long nanoseconds, abi::Stream stream) const {
   driver::launch(function_, {.grid = {}, .block = {}}, stream, nanoseconds);

@@ -23,8 +23,13 @@ inline Word to_bf16(float x) {
   const Word word = __float_as_uint(x);
   return x != x ? 0x7FFFU : (word + 0x7FFF + (word >> 16 & 1)) >> 16;
 }
+#ifdef __aarch64__
+using Fp16 = __fp16;  // the only name that GCC 12 has for it there
+#else
+using Fp16 = _Float16;
+#endif
 inline Word to_fp16(float x) {
-  return emulated::bits<std::uint16_t>(static_cast<_Float16>(x));
+  return emulated::bits<std::uint16_t>(static_cast<Fp16>(x));
 }
 inline Word pack_bf16(float low, float high) {
   return to_bf16(low) | to_bf16(high) << 16;
@@ -34,7 +39,7 @@ inline Word pack_fp16(float low, float high) {
 }
 
 inline float widen_fp16(unsigned short x) {
-  return static_cast<float>(emulated::bits<_Float16>(x));
+  return static_cast<float>(emulated::bits<Fp16>(x));
 }
 
 }  // namespace strobe::cuda::ptx
