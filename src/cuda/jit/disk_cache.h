@@ -52,9 +52,6 @@ class DiskCache {
   std::filesystem::path folder_;
 };
 
-/// Writes all of it, or leaves what was there. Returns what went wrong, "" if nothing did.
-std::string write_beside_and_rename(const std::filesystem::path& path, const std::string& bytes);
-
 /// That of this user: kernels/ in the cache folder.
 DiskCache user_cache();
 

@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "core/user_folder.h"
 #include "cuda/driver/driver.h"
-#include "cuda/jit/disk_cache.h"
+#include "cuda/jit/kept_files.h"
 #include "cuda/jit/nvrtc.h"
 
 namespace strobe::cuda::jit {
@@ -52,8 +52,6 @@ std::optional<std::string> KnownCompiler::version() const {
 void KnownCompiler::remember(const std::string& path, const std::string& version) const {
   const std::string state = state_of(path);
   if (state.empty()) return;
-  std::error_code ignored;
-  fs::create_directories(file_.parent_path(), ignored);
   write_beside_and_rename(file_, concat(search(), "\n", path, "\n", state, "\n", version, "\n"));
 }
 

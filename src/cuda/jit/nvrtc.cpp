@@ -110,18 +110,18 @@ Nvrtc::Output Nvrtc::compile(const Program& program) const {
 
 namespace {
 
-std::atomic<bool> loaded = false;
+std::atomic<bool> nvrtc_loaded = false;
 
 }  // namespace
 
 const FoundNvrtc& found_nvrtc() {
   static const FoundNvrtc& once = *new FoundNvrtc(load_nvrtc());
-  loaded = true;
+  nvrtc_loaded = true;
   return once;
 }
 
 bool nvrtc_is_loaded() {
-  return loaded;
+  return nvrtc_loaded;
 }
 
 const Nvrtc& nvrtc() {
