@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "strobe/export.h"
+#include "strobe/implementation.h"
 
 // GPUs and their kernels. The CUDA backend is a library of its own, libstrobe_cuda, which is loaded
 // when it is first needed; without it, or without a driver or a GPU, everything else works.
@@ -91,6 +92,35 @@ struct CachedKernel {
   std::int64_t bytes = 0;
   std::int64_t age_seconds = 0;
 };
+
+/// What Implementation::variants of cuda:flash would answer on a GPU of that architecture, with as
+/// many multiprocessors as an H200 has; needs no GPU. Throws as kernel_configurations does.
+STROBE_API std::vector<std::string> kernel_variants(std::string_view architecture,
+                                                    const Problem& problem,
+                                                    const PlanOptions& options = {});
+
+/// A tuned variant on disk.
+struct KeptVariant {
+  std::string gpu{};
+  std::string architecture{};
+  std::string compiler{};
+  std::string kernel{};
+  std::string options{};  ///< "fast", "deterministic"
+  std::string problem{};  ///< its text form
+  TunedVariant tuned{};
+  std::string path{};
+  std::int64_t bytes = 0;
+  std::int64_t age_seconds = 0;
+};
+
+/// Throw Unsupported if there is no backend. Of tuned variants, those of other GPUs, and of kernels
+/// that have changed since, are among them.
+STROBE_API std::vector<KeptVariant> kept_variants();
+STROBE_API std::string kept_variants_folder();
+
+/// Removes all of them and returns how many bytes that were. Processes that have read them go on
+/// with them.
+STROBE_API std::int64_t clear_kept_variants();
 
 /// Throw Unsupported if there is no backend.
 STROBE_API std::string kernel_cache_folder();

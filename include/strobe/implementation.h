@@ -54,6 +54,16 @@ struct PlanOptions {
   bool tf32 = false;  ///< fp32 on GPUs may be rounded to TF32 for products: faster, less exact
   bool deterministic = false;  ///< the backward pass on GPUs gives the same bits in every run
   bool fast = false;  ///< of 16 bits, the forward pass on Hopper may round more: faster, less exact
+  /// How to cut the problem, one of Implementation::variants. If empty, as was tuned for it on this
+  /// device, else as usual.
+  std::string variant{};
+};
+
+/// A variant that was measured to be faster than the usual one.
+struct TunedVariant {
+  std::string variant{};
+  std::string usual{};
+  double ms = 0, usual_ms = 0;
 };
 
 /// What `plan` decided for one problem; reusable, also from several threads at once as long as
@@ -84,7 +94,20 @@ class STROBE_API Implementation {
   /// What keeps this implementation from the problem on this machine; empty if nothing does.
   virtual Support supports(const Problem& problem) const = 0;
 
-  /// Throws InvalidArgument for a wrong problem and Unsupported with the list of what is missing.
+  /// The ways in which it can cut the problem on that device, the usual one first; none if there is
+  /// only one. They are thought to fit: what the compiler makes of them is known when it is
+  /// planned.
+  virtual std::vector<std::string> variants(const Problem& problem,
+                                            const PlanOptions& options = {}) const;
+
+  /// Has plans of the problem, in this process and later ones, take this variant unless they name
+  /// one; with nothing, the usual one again. Throws Unsupported if there are no variants, and Error
+  /// if it cannot be kept.
+  virtual void keep_variant(const Problem& problem, const PlanOptions& options,
+                            const std::optional<TunedVariant>& tuned) const;
+
+  /// Throws InvalidArgument for a wrong problem or variant and Unsupported with the list of what is
+  /// missing, for a variant also if it would spill registers.
   Plan plan(const Problem& problem, const PlanOptions& options = {}) const;
 
   /// Computes. Allocates nothing: `workspace` holds at least plan.workspace_bytes, aligned to 64.

@@ -12,9 +12,9 @@
 #include "measure/benchmark.h"
 #include "measure/roofline.h"
 #include "report/text.h"
+#include "strobe/error.h"
 #include "strobe/registry.h"
 #include "verify/execution.h"
-#include "workload/preset.h"
 
 namespace strobe::cli {
 namespace {
@@ -22,22 +22,11 @@ namespace {
 struct BenchOptions {
   ProblemOptions problem{};
   SamplingOptions sampling{};
-  std::string pass{};  ///< "" is both, or what a preset stands for
-  bool no_grad = false;
+  PassOptions passes{};
   std::string implementation{};
   RunOptions run{};
   OutputOptions output{};
 };
-
-std::vector<Pass> choose_passes(const BenchOptions& options) {
-  const std::string& preset = options.problem.preset;
-  const bool inference = !preset.empty() && lab::find_preset(preset).inference;
-  if (options.no_grad || options.pass == "forward" || (options.pass.empty() && inference)) {
-    return {Pass::forward};
-  }
-  if (options.pass == "backward") return {Pass::backward};
-  return {Pass::forward, Pass::backward};
-}
 
 const Implementation& choose_implementation(const BenchOptions& options, const Problem& problem) {
   if (!options.implementation.empty()) return *options.run.find({options.implementation}).front();
@@ -120,7 +109,9 @@ int conclude(const lab::Benchmark& b) {
 int bench(const BenchOptions& options) {
   options.run.require_device();
   Problem problem = options.problem.choose();
-  const std::vector<Pass> passes = choose_passes(options);
+  const std::vector<Pass> passes = options.passes.choose(options.problem);
+  if (passes.size() > 1 && !options.run.variant.empty())
+    throw InvalidArgument("--variant", "is of one pass; add --pass forward or --pass backward");
   problem.pass = passes.back();
   const Implementation& implementation = choose_implementation(options, problem);
   const PlanOptions plan_options = options.run.plan();
@@ -157,13 +148,11 @@ void add_bench(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand("bench", "Time of one problem: forward, and backward");
   auto o = std::make_shared<BenchOptions>();
   o->problem.add_to(*command);
-  CLI::Option* const pass =
-      command->add_option("--pass", o->pass, "Which pass to time: both, unless a preset differs")
-          ->check(CLI::IsMember({"forward", "backward", "both"}));
-  command->add_flag("--no-grad,--fwd_only", o->no_grad, "Forward pass only")->excludes(pass);
+  o->passes.add_to(*command);
   command->add_option("--impl", o->implementation, "Implementation; the best one if not given")
       ->type_name("NAME");
   o->run.add_to(*command);
+  o->run.add_variant_to(*command);
   o->sampling.add_to(*command);
   o->sampling.add_pinning_to(*command);
   o->output.add_to(*command);

@@ -119,6 +119,20 @@ Problem ProblemOptions::choose() const {
   return lab::make_problem(settings, lab::problem_of(lab::find_preset(preset), base.dtype));
 }
 
+void PassOptions::add_to(CLI::App& command) {
+  CLI::Option* const option =
+      command.add_option("--pass", pass, "Which pass to time: both, unless a preset differs")
+          ->check(CLI::IsMember({"forward", "backward", "both"}));
+  command.add_flag("--no-grad,--fwd_only", no_grad, "Forward pass only")->excludes(option);
+}
+
+std::vector<Pass> PassOptions::choose(const ProblemOptions& problem) const {
+  const bool inference = !problem.preset.empty() && lab::find_preset(problem.preset).inference;
+  if (no_grad || pass == "forward" || (pass.empty() && inference)) return {Pass::forward};
+  if (pass == "backward") return {Pass::backward};
+  return {Pass::forward, Pass::backward};
+}
+
 void ProblemSetOptions::add_to(CLI::App& command) {
   CLI::Option* const text =
       command.add_option("--problem", problems, std::string(kProblemHelp) + "; may be repeated")

@@ -60,6 +60,16 @@ struct ProblemOptions {
   Problem choose() const;
 };
 
+/// Which passes of one problem: both, or what a preset stands for.
+struct PassOptions {
+  std::string pass{};
+  bool no_grad = false;
+
+  void add_to(CLI::App& command);
+
+  std::vector<Pass> choose(const ProblemOptions& problem) const;
+};
+
 /// Several problems: by their text forms, or one by a preset and settings, or, if nothing is said,
 /// a representative set.
 struct ProblemSetOptions {

@@ -53,12 +53,21 @@ void RunOptions::add_to(CLI::App& command) {
                    "Let the forward pass of 16 bits on Hopper round more: faster, less exact");
 }
 
+CLI::Option* RunOptions::add_variant_to(CLI::App& command) {
+  return command
+      .add_option("--variant", variant,
+                  "How to cut the problem, one of those that strobe tune --list shows; if not "
+                  "given, as was tuned, else as usual")
+      ->type_name("TEXT");
+}
+
 PlanOptions RunOptions::plan() const {
   return {.threads = threads,
           .device = device.value_or(Device{}).index,
           .tf32 = tf32,
           .deterministic = deterministic,
-          .fast = fast};
+          .fast = fast,
+          .variant = variant};
 }
 
 void RunOptions::require_device() const {

@@ -8,7 +8,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace strobe::cli {
 
@@ -22,9 +23,13 @@ struct RunOptions {
   bool tf32 = false;
   bool deterministic = false;
   bool fast = false;
+  std::string variant{};
 
   /// --device, --threads, --tf32, --deterministic and --fast.
   void add_to(CLI::App& command);
+
+  /// --variant, for commands that look at one implementation.
+  CLI::Option* add_variant_to(CLI::App& command);
 
   PlanOptions plan() const;
 

@@ -149,6 +149,7 @@ void print_failure(std::FILE* text, const lab::Case& what, const lab::Report& re
   if (report.options.tf32) options += " --tf32";
   if (report.options.deterministic) options += " --deterministic";
   if (report.options.fast) options += " --fast";
+  if (!report.options.variant.empty()) options += " --variant " + report.options.variant;
   fmt::print(text, "{} {} on {}\n  {}\n  again: {}{}\n",
              report.status == lab::Status::failed ? "FAIL" : "SKIP", report.implementation,
              what.name(), report.reason, what.command(report.implementation), options);
@@ -159,6 +160,10 @@ int verify(const VerifyOptions& options) {
   options.run.require_device();
   const std::vector<lab::Case> cases = choose_cases(options);
   const Implementations implementations = choose_implementations(options, cases);
+  if (!options.run.variant.empty()) {  // which is the caller's mistake if it is wrong
+    for (const Implementation* each : implementations)
+      each->plan(cases.front().problem, options.run.plan());
+  }
   lab::RecordWriter records = options.output.records();
   std::FILE* text = options.output.text();
   Progress progress(cases.size());
@@ -227,9 +232,10 @@ void add_verify(CLI::App& program, int& status) {
       ->add_option("--share", o->share,
                    "The K-th of N parts of the grid, to run parts side by side")
       ->type_name("K/N");
-  command->add_option("--problem", o->problem, "One problem by its text form")
-      ->type_name("TEXT")
-      ->excludes(grid);
+  CLI::Option* const problem =
+      command->add_option("--problem", o->problem, "One problem by its text form")
+          ->type_name("TEXT")
+          ->excludes(grid);
   command
       ->add_option(
           "--impl", o->implementations,
@@ -241,6 +247,7 @@ void add_verify(CLI::App& program, int& status) {
       ->capture_default_str();
   add_input_options(*command, o->inputs, grid);
   o->run.add_to(*command);
+  o->run.add_variant_to(*command)->needs(problem);
   o->output.add_to(*command);
   command->footer("Example:\n  strobe verify --problem \"b2 s256 h4 hk2 d64 bf16 causal\"");
   command->callback([&status, o] { status = verify(*o); });

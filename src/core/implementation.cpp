@@ -8,6 +8,16 @@ namespace strobe {
 
 Implementation::~Implementation() = default;
 
+std::vector<std::string> Implementation::variants(const Problem& /*problem*/,
+                                                  const PlanOptions& /*options*/) const {
+  return {};
+}
+
+void Implementation::keep_variant(const Problem& /*problem*/, const PlanOptions& /*options*/,
+                                  const std::optional<TunedVariant>& /*tuned*/) const {
+  throw Unsupported(full_name(*this), {"variants to choose from"});
+}
+
 Plan Implementation::plan(const Problem& problem, const PlanOptions& options) const {
   problem.validate();
   if (auto support = supports(problem); !support) {
@@ -16,6 +26,10 @@ Plan Implementation::plan(const Problem& problem, const PlanOptions& options) co
   if (options.threads < 0) {
     throw InvalidArgument("threads",
                           concat("is ", options.threads, ", allowed is 0 (all) or more"));
+  }
+  if (!options.variant.empty() && variants(problem, options).empty()) {
+    throw InvalidArgument("variant", concat("is '", options.variant, "', but ", full_name(*this),
+                                            " has only one way to compute this; leave it out"));
   }
   check_pinning();  // rather now than in the middle of a run
   return make_plan(problem, options);

@@ -10,7 +10,9 @@
 #include "cuda/driver/nvml.h"
 #include "cuda/jit/build.h"
 #include "cuda/jit/nvrtc.h"
+#include "cuda/jit/tuning_store.h"
 #include "cuda/kernels/catalogue.h"
+#include "cuda/kernels/flash/flash.h"
 #include "cuda/warnings.h"
 #include "strobe/error.h"
 
@@ -136,6 +138,35 @@ class CudaBackend final : public Backend {
     throw InvalidArgument("kernel", concat("'", wanted.kernel, "' has no configuration '",
                                            wanted.configuration, "'"));
   }
+
+  std::vector<std::string> variants(std::string_view architecture, const Problem& problem,
+                                    const PlanOptions& options) const override {
+    constexpr int kMultiprocessors = 132;  // of an H200
+    return flash::variants(problem, options, jit::Architecture::parse(architecture),
+                           kMultiprocessors);
+  }
+
+  std::string variants_folder() const override { return jit::user_tuning().folder(); }
+
+  std::vector<KeptVariant> kept_variants() const override {
+    std::vector<KeptVariant> all;
+    for (const jit::TuningStore::Entry& entry : jit::user_tuning().entries()) {
+      const jit::TuningKey& key = entry.key;
+      all.push_back({.gpu = key.gpu,
+                     .architecture = key.architecture,
+                     .compiler = key.compiler,
+                     .kernel = key.kernel,
+                     .options = key.options,
+                     .problem = key.problem,
+                     .tuned = entry.tuned,
+                     .path = entry.path,
+                     .bytes = entry.bytes,
+                     .age_seconds = entry.age.count()});
+    }
+    return all;
+  }
+
+  std::int64_t clear_variants() const override { return jit::user_tuning().clear(); }
 
   std::string cache_folder() const override { return jit::user_cache().folder(); }
 

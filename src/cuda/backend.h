@@ -29,6 +29,11 @@ class Backend {
   virtual std::vector<std::string> warnings() const = 0;
   virtual std::vector<KernelConfiguration> configurations(std::string_view architecture) const = 0;
   virtual CompiledKernel compile(const KernelConfiguration& configuration) const = 0;
+  virtual std::vector<std::string> variants(std::string_view architecture, const Problem& problem,
+                                            const PlanOptions& options) const = 0;
+  virtual std::string variants_folder() const = 0;
+  virtual std::vector<KeptVariant> kept_variants() const = 0;
+  virtual std::int64_t clear_variants() const = 0;
   virtual std::string cache_folder() const = 0;
   virtual std::vector<CachedKernel> cached() const = 0;
   virtual std::int64_t clear_cache() const = 0;
@@ -38,8 +43,8 @@ class Backend {
 inline std::string interface_text() {
   return concat(version(), " ", sizeof(Problem), " ", sizeof(Tensors), " ", sizeof(Plan), " ",
                 sizeof(PlanOptions), " ", sizeof(Registry), " ", sizeof(CudaStatus), " ",
-                sizeof(CompiledKernel), " ", sizeof(CachedKernel), " ", sizeof(DeviceState), " ",
-                sizeof(MultiplyRate));
+                sizeof(CompiledKernel), " ", sizeof(CachedKernel), " ", sizeof(KeptVariant), " ",
+                sizeof(DeviceState), " ", sizeof(MultiplyRate));
 }
 
 /// The only symbol of libstrobe_cuda: its backend, or null if `interface` is not its own.

@@ -175,7 +175,10 @@ json times_record(const Statistics& ms) {
 }  // namespace
 
 json options_record(const PlanOptions& options) {
-  return {{"tf32", options.tf32}, {"deterministic", options.deterministic}, {"fast", options.fast}};
+  json record = {
+      {"tf32", options.tf32}, {"deterministic", options.deterministic}, {"fast", options.fast}};
+  if (!options.variant.empty()) record["variant"] = options.variant;
+  return record;
 }
 
 json record_of(const Benchmark& b, const Peaks& peaks) {

@@ -115,11 +115,23 @@ Device device_of(const Implementation& implementation, const PlanOptions& option
   return {.kind = implementation.device(), .index = options.device};
 }
 
+namespace {
+
+/// A variant is one of the pass that the operands are for. A forward pass before that is cut as
+/// usual.
+PlanOptions options_for(Pass pass, const Operands& operands, PlanOptions options) {
+  if (pass != operands.problem().pass) options.variant.clear();
+  return options;
+}
+
+}  // namespace
+
 Execution::Execution(const Implementation& implementation, const Operands& operands, Pass pass,
                      const PlanOptions& options)
     : implementation_(implementation),
       pass_(pass),
-      plan_(implementation.plan(with_pass(operands.problem(), pass), options)) {}
+      plan_(implementation.plan(with_pass(operands.problem(), pass),
+                                options_for(pass, operands, options))) {}
 
 std::unique_ptr<Execution> Execution::make(const Implementation& implementation, Operands& operands,
                                            Pass pass, const PlanOptions& options, int copies) {

@@ -39,6 +39,12 @@ std::string title(const KernelDescription& kernel, const Architecture& architect
                 "\n");
 }
 
+std::string hash_of_all(std::string_view path, std::string_view source, const Headers& headers) {
+  std::uint64_t all = hash_of(source, hash_of(path));
+  for (const auto& [name, text] : headers) all = hash_of(text, hash_of(name, all));
+  return hash_text(all);
+}
+
 std::vector<Resources> resources_of(const KernelDescription& kernel, const std::string& log) {
   std::vector<Resources> all = parse_assembler_log(log);
   for (const std::string& entry : kernel.entries) {
@@ -84,12 +90,14 @@ Binary compile(const KernelDescription& kernel, std::string_view source,
 
 std::string cache_key(const KernelDescription& kernel, std::string_view source,
                       const Architecture& architecture, const std::string& compiler_version) {
-  std::uint64_t sources = hash_of(source, hash_of(kernel.source));
-  for (const auto& [name, text] : headers_of(kernel, source)) {
-    sources = hash_of(text, hash_of(name, sources));
-  }
-  return concat(title(kernel, architecture, compiler_version), "sources ", hash_text(sources),
-                "\noptions ", joined(compiler_options(architecture), " "), "\n");
+  return concat(title(kernel, architecture, compiler_version), "sources ",
+                hash_of_all(kernel.source, source, headers_of(kernel, source)), "\noptions ",
+                joined(compiler_options(architecture), " "), "\n");
+}
+
+std::string sources_text(std::string_view source_path) {
+  const std::string_view source = embedded_source(source_path);
+  return hash_of_all(source_path, source, included_headers(source, {}));
 }
 
 std::string key_line(const std::string& key, std::string_view name) {

@@ -31,6 +31,10 @@ Built build(const KernelDescription& kernel, std::string_view source,
 std::string cache_key(const KernelDescription& kernel, std::string_view source,
                       const Architecture& architecture, const std::string& compiler_version);
 
+/// A number that is another if the source, or anything that it includes, is: sixteen digits. The
+/// configuration is not part of it.
+std::string sources_text(std::string_view source_path);
+
 /// The value of one line of a key: "kernel", "configuration", "architecture", "compiler".
 std::string key_line(const std::string& key, std::string_view name);
 

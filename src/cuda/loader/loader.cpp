@@ -94,6 +94,23 @@ CompiledKernel compile_kernel(const KernelConfiguration& configuration) {
   return cuda::backend().compile(configuration);
 }
 
+std::vector<std::string> kernel_variants(std::string_view architecture, const Problem& problem,
+                                         const PlanOptions& options) {
+  return cuda::backend().variants(architecture, problem, options);
+}
+
+std::vector<KeptVariant> kept_variants() {
+  return cuda::backend().kept_variants();
+}
+
+std::string kept_variants_folder() {
+  return cuda::backend().variants_folder();
+}
+
+std::int64_t clear_kept_variants() {
+  return cuda::backend().clear_variants();
+}
+
 std::string kernel_cache_folder() {
   return cuda::backend().cache_folder();
 }

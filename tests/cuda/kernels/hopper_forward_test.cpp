@@ -166,7 +166,7 @@ class HopperForwardOnGpu : public test::OnGpuWithCompiler {
   template <class Keys, class Values>
   static std::vector<float> output_of(const Problem& problem, bool fast, Keys keys, Values values) {
     const driver::ContextScope scope(device());
-    const Forward forward(device(), problem, fast);
+    const Forward forward(device(), problem, {.fast = fast});
     const driver::Stream stream(device());
     const auto operand_of = [&](auto number) {
       std::vector<std::uint16_t> operand;

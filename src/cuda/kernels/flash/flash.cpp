@@ -1,4 +1,6 @@
 // The implementation "flash" of every GPU since sm_80.
+#include "cuda/kernels/flash/flash.h"
+
 #include "cuda/kernels/flash/backward_pass.h"
 #include "cuda/kernels/flash/forward_pass.h"
 #include "cuda/planned_pass.h"
@@ -6,6 +8,12 @@
 
 namespace strobe::cuda::flash {
 namespace {
+
+bool has_hopper_kernel(const Problem& problem, const driver::Device& device) {
+  const auto architecture = jit::Architecture::of(device);
+  return problem.pass == Pass::forward ? ForwardPass::has_hopper_kernel(problem, architecture)
+                                       : BackwardPass::has_hopper_kernel(problem, architecture);
+}
 
 class Flash final : public Implementation {
  public:
@@ -19,16 +27,35 @@ class Flash final : public Implementation {
     Support support{.missing = missing_for_kernels()};
     for (auto& one : portable_forward::missing(problem)) support.missing.push_back(std::move(one));
     if (!support) return support;
-    const auto architecture = jit::Architecture::of(driver::Device::current());
+    const driver::Device& device = driver::Device::current();
+    const bool hopper = has_hopper_kernel(problem, device);
     if (problem.pass == Pass::forward) {
-      const bool hopper = ForwardPass::has_hopper_kernel(problem, architecture);
       support.kernel = hopper ? "hopper_forward" : "portable_forward";
     } else {
-      const bool hopper = BackwardPass::has_hopper_kernel(problem, architecture);
       support.kernel = hopper ? "hopper_backward" : "portable_backward";
-      support.missing = portable_backward::missing(problem, architecture);
+      support.missing = portable_backward::missing(problem, jit::Architecture::of(device));
     }
     return support;
+  }
+
+  std::vector<std::string> variants(const Problem& problem,
+                                    const PlanOptions& options) const override {
+    if (!supports(problem)) return {};
+    const auto& device = driver::Device::at(options.device);
+    if (!has_hopper_kernel(problem, device)) return {};
+    return flash::variants(problem, options, jit::Architecture::of(device),
+                           device.multiprocessors());
+  }
+
+  void keep_variant(const Problem& problem, const PlanOptions& options,
+                    const std::optional<TunedVariant>& tuned) const override {
+    const auto& device = driver::Device::at(options.device);
+    if (!has_hopper_kernel(problem, device))
+      Implementation::keep_variant(problem, options, tuned);
+    else if (problem.pass == Pass::forward)
+      hopper_forward::keep_variant(device, problem, options, tuned);
+    else
+      hopper_backward::keep_variant(device, problem, options, tuned);
   }
 
  protected:
@@ -50,6 +77,15 @@ class Flash final : public Implementation {
 }  // namespace
 
 std::vector<jit::KernelDescription> configurations(const jit::Architecture& /*any*/) {
+  return {};
+}
+
+std::vector<std::string> variants(const Problem& problem, const PlanOptions& options,
+                                  const jit::Architecture& architecture, int multiprocessors) {
+  if (hopper_forward::takes(problem, architecture))
+    return hopper_forward::variants(problem, options, multiprocessors);
+  if (hopper_backward::takes(problem, architecture))
+    return hopper_backward::variants(problem, options);
   return {};
 }
 

@@ -12,7 +12,7 @@ ForwardPass::ForwardPass(const driver::Device& device, const Problem& problem,
                          const PlanOptions& options)
     : device_(device), problem_(problem), options_(options) {
   if (has_hopper_kernel(problem, jit::Architecture::of(device)))
-    hopper_ = std::make_unique<const hopper_forward::Forward>(device, problem, options.fast);
+    hopper_ = std::make_unique<const hopper_forward::Forward>(device, problem, options);
   else
     portable();
 }

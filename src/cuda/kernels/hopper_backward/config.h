@@ -26,6 +26,8 @@ struct HopperBackwardShape {
   int slice_slots = 1;    ///< of a warpgroup that has dq, for what is on its way to the sums; with
                           ///< none it adds to them itself
 
+  bool operator==(const HopperBackwardShape&) const = default;
+
   constexpr int block_keys() const { return splits_gradients ? 64 : 128; }
   constexpr int slice_writers() const { return splits_gradients ? 1 : 2; }
 };

@@ -1,14 +1,13 @@
 #include "cuda/kernels/hopper_backward/hopper_backward.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numbers>
 
 #include "core/text.h"
 #include "cuda/driver/launch.h"
+#include "cuda/kernels/hopper_backward/variants.h"
 #include "cuda/kernels/hopper_operands.h"
 #include "cuda/workspace.h"
-#include "strobe/error.h"
 
 namespace strobe::cuda::hopper_backward {
 namespace {
@@ -22,19 +21,21 @@ HopperBackwardFeatures features_of(const Problem& problem, const PlanOptions& op
           .deterministic = options.deterministic};
 }
 
-/// The usual choice, or with as many slots for slices of dq as STROBE_HOPPER_SLICES says, to try.
-/// With none the warpgroups add to the sums themselves, in whatever order.
-HopperBackwardConfig config_of(const Problem& problem, const PlanOptions& options) {
-  HopperBackwardConfig config = choose_hopper_backward(features_of(problem, options));
-  const char* const slots = std::getenv("STROBE_HOPPER_SLICES");
-  if (slots == nullptr) return config;
-  config.shape.slice_slots = std::atoi(slots);
-  if (config.shape.slice_slots < (options.deterministic ? 1 : 0) ||
-      shared_bytes(config) > shared_memory_of(90).per_block) {
-    throw InvalidArgument("STROBE_HOPPER_SLICES",
-                          concat("is '", slots, "', which is too few or does not fit"));
-  }
-  return config;
+jit::Tunable tunable(const driver::Device& device, const Problem& problem,
+                     const HopperBackwardFeatures& features) {
+  return {.device = device,
+          .kernel = "hopper_backward",
+          .source = "kernels/hopper_backward/kernel.cu",
+          .options = features.deterministic ? "deterministic" : "",
+          .problem = problem};
+}
+
+Chosen<HopperBackwardConfig> config_of(const driver::Device& device, const Problem& problem,
+                                       const PlanOptions& options) {
+  const HopperBackwardFeatures features = features_of(problem, options);
+  const auto read = [&](std::string_view text) { return parse_variant(text, features); };
+  return choose_variant(choose_hopper_backward(features), options.variant, read, kVariantForm,
+                        tunable(device, problem, features));
 }
 
 /// finish.cu is compiled as portable_backward's rows are.
@@ -97,14 +98,31 @@ bool takes(const Tensors& tensors) {
          rows_aligned(tensors.dq);
 }
 
+std::vector<std::string> variants(const Problem& problem, const PlanOptions& options) {
+  const HopperBackwardFeatures features = features_of(problem, options);
+  return variant_texts(choose_hopper_backward(features).shape, worth_trying(features),
+                       variant_text);
+}
+
+void keep_variant(const driver::Device& device, const Problem& problem, const PlanOptions& options,
+                  const std::optional<TunedVariant>& tuned) {
+  jit::keep_tuned_variant(tunable(device, problem, features_of(problem, options)), tuned);
+}
+
 Backward::Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options)
+    : Backward(device, problem, options, config_of(device, problem, options)) {}
+
+Backward::Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options,
+                   const Chosen<HopperBackwardConfig>& chosen)
     : problem_(problem),
-      config_(config_of(problem, options)),
+      config_(chosen.config),
+      tuned_(chosen.tuned()),
       statistics_(device, problem, portable_backward::features_of(problem, options)),
       kernel_(jit::load(device, description(config_))),
       finish_(jit::load(device, finish_description(statistics_.rows().config, config_))),
       query_blocks_(static_cast<int>(blocks_of(problem.seqlen_q, config_.shape.block_queries))),
       key_blocks_(static_cast<int>(blocks_of(problem.keys(), config_.shape.block_keys()))) {
+  if (chosen.asked()) refuse_spills(variant_text(config_.shape), kernel_->resources());
   const std::int64_t tiles = problem.batch * problem.heads * query_blocks_;
   WorkspacePlan plan;
   plan.take(problem.heads * problem.total_q() * static_cast<std::int64_t>(sizeof(RowStatistics)));
@@ -120,9 +138,11 @@ TuningRecord Backward::tuning() const {
   const HopperBackwardShape& shape = config_.shape;
   return {{"kernel", "hopper_backward"},
           {"tile", concat(shape.block_queries, "x", shape.block_keys())},
+          {"query slots", concat(shape.query_slots)},
           {"slices", concat(shape.slice_slots)},
           {"registers", concat(kernel_->resources().front().registers)},
           {"shared", concat(shared_bytes(config_))},
+          {"tuned", tuned_ ? "yes" : "no"},
           {"deterministic", config_.features.deterministic ? "yes" : "no"}};
 }
 

@@ -6,6 +6,7 @@
 #include "cuda/kernels/hopper_backward/config.h"
 #include "cuda/kernels/hopper_backward/params.cuh"
 #include "cuda/kernels/portable_backward/stages.h"
+#include "cuda/kernels/variant.h"
 
 // Flash attention, backward, on Hopper: tiles that the copy unit brings to shared memory and that
 // are multiplied by whole warpgroups. What comes before is portable_backward's.
@@ -20,6 +21,13 @@ bool takes(const Problem& problem, const jit::Architecture& architecture);
 /// Whether the tensors lie so that they can be copied in boxes, and dq in chunks of 16 bytes.
 bool takes(const Tensors& tensors);
 
+/// Ways to cut the problem, the usual one first; see Implementation::variants.
+std::vector<std::string> variants(const Problem& problem, const PlanOptions& options);
+
+/// As Implementation::keep_variant.
+void keep_variant(const driver::Device& device, const Problem& problem, const PlanOptions& options,
+                  const std::optional<TunedVariant>& tuned);
+
 /// The kernels planned for one problem on one device.
 class Backward {
  public:
@@ -33,11 +41,15 @@ class Backward {
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;
 
  private:
+  Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options,
+           const Chosen<HopperBackwardConfig>& chosen);
+
   PortableBackwardParams row_params(const Tensors& tensors, void* workspace) const;
   HopperBackwardParams params(const PortableBackwardParams& rows, void* workspace) const;
 
   Problem problem_;
   HopperBackwardConfig config_;
+  bool tuned_;  ///< and not as usual
   portable_backward::Statistics statistics_;
   std::shared_ptr<const jit::LoadedKernel> kernel_;
   std::shared_ptr<const jit::LoadedKernel> finish_;

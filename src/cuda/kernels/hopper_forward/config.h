@@ -38,6 +38,8 @@ struct HopperForwardShape {
   int query_slots = 2;  ///< with two, a tile's first scores overlap with the last output before
   bool pairs = false;   ///< where later queries take longer, a block has a long tile and a short
                         ///< one; else it asks for the next when it is done
+
+  bool operator==(const HopperForwardShape&) const = default;
 };
 
 /// Whether blocks ask for their tiles, because some take longer than others.

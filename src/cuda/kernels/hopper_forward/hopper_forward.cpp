@@ -1,16 +1,14 @@
 #include "cuda/kernels/hopper_forward/hopper_forward.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <numbers>
 
 #include "core/text.h"
 #include "cuda/driver/launch.h"
 #include "cuda/driver/memory.h"
+#include "cuda/kernels/hopper_forward/variants.h"
 #include "cuda/kernels/hopper_operands.h"
 #include "cuda/kernels/operands.h"
-#include "strobe/error.h"
 
 namespace strobe::cuda::hopper_forward {
 namespace {
@@ -54,28 +52,26 @@ Work work_of(const Problem& problem, int multiprocessors) {
           .multiprocessors = multiprocessors};
 }
 
-/// The usual choice, or what STROBE_HOPPER_TILE says, to try shapes: "192x80", with "/1" for one
-/// slot of queries instead of two, and "/2/3" for three stages of keys and values.
-HopperForwardConfig config_of(const driver::Device& device, const Problem& problem, bool fast) {
+constexpr std::string_view options_text(const HopperForwardFeatures& features) {
+  return features.reference == Reference::fixed ? "fast" : "";
+}
+
+jit::Tunable tunable(const driver::Device& device, const Problem& problem,
+                     const HopperForwardFeatures& features) {
+  return {.device = device,
+          .kernel = "hopper_forward",
+          .source = "kernels/hopper_forward/kernel.cu",
+          .options = options_text(features),
+          .problem = problem};
+}
+
+Chosen<HopperForwardConfig> config_of(const driver::Device& device, const Problem& problem,
+                                      const PlanOptions& options) {
   const Work work = work_of(problem, device.multiprocessors());
-  HopperForwardConfig config = choose_hopper_forward(features_of(problem, fast), work);
-  const char* const tile = std::getenv("STROBE_HOPPER_TILE");
-  if (tile == nullptr) return config;
-  int queries = 0;
-  HopperForwardShape& shape = config.shape = {};
-  const int read = std::sscanf(tile, "%dx%d/%d/%d", &queries, &shape.block_keys, &shape.query_slots,
-                               &shape.stages);
-  shape.warpgroups = queries / 64;
-  const bool right = read >= 2 && queries % 64 == 0 && shape.warpgroups >= 2 &&
-                     shape.warpgroups <= 4 && shape.block_keys % 16 == 0 && shape.block_keys > 0 &&
-                     shape.block_keys <= 256 && shape.query_slots >= 1 && shape.query_slots <= 2 &&
-                     shape.stages >= 1 && shape.stages <= 8;
-  if (!right || shared_bytes(config) > shared_memory_of(90).per_block) {
-    throw InvalidArgument("STROBE_HOPPER_TILE",
-                          concat("is '", tile, "', which is no tile or does not fit"));
-  }
-  shape.pairs = suits_pairs(config.features, shape, work);
-  return config;
+  const HopperForwardFeatures features = features_of(problem, options.fast);
+  const auto read = [&](std::string_view text) { return parse_variant(text, features, work); };
+  return choose_variant(choose_hopper_forward(features, work), options.variant, read, kVariantForm,
+                        tunable(device, problem, features));
 }
 
 bool takes_dim(std::int64_t dim) {
@@ -167,12 +163,31 @@ bool takes(const Tensors& tensors) {
          has_boxes(tensors.out);
 }
 
-Forward::Forward(const driver::Device& device, const Problem& problem, bool fast)
+std::vector<std::string> variants(const Problem& problem, const PlanOptions& options,
+                                  int multiprocessors) {
+  const HopperForwardFeatures features = features_of(problem, options.fast);
+  const HopperForwardConfig usual =
+      choose_hopper_forward(features, work_of(problem, multiprocessors));
+  return variant_texts(usual.shape, worth_trying(features), variant_text);
+}
+
+void keep_variant(const driver::Device& device, const Problem& problem, const PlanOptions& options,
+                  const std::optional<TunedVariant>& tuned) {
+  jit::keep_tuned_variant(tunable(device, problem, features_of(problem, options.fast)), tuned);
+}
+
+Forward::Forward(const driver::Device& device, const Problem& problem, const PlanOptions& options)
+    : Forward(device, problem, config_of(device, problem, options)) {}
+
+Forward::Forward(const driver::Device& device, const Problem& problem,
+                 const Chosen<HopperForwardConfig>& chosen)
     : device_(device),
       problem_(problem),
-      config_(config_of(device, problem, fast)),
+      config_(chosen.config),
+      tuned_(chosen.tuned()),
       kernel_(jit::load(device, description(config_))),
       function_(kernel_->function("hopper_forward")) {
+  if (chosen.asked()) refuse_spills(variant_text(config_.shape), kernel_->resources());
   if (asks_for_tiles(config_.features, config_.shape))
     next_tile_ = workspace_.take(sizeof(unsigned));
   if (!problem.varlen()) return;
@@ -194,7 +209,8 @@ TuningRecord Forward::tuning() const {
                                                               : "in order"},
           {"reference", config_.features.reference == Reference::fixed ? "fixed" : "running"},
           {"registers", concat(kernel_->resources().front().registers)},
-          {"shared", concat(shared_bytes(config_))}};
+          {"shared", concat(shared_bytes(config_))},
+          {"tuned", tuned_ ? "yes" : "no"}};
 }
 
 HopperForwardParams Forward::params(const Tensors& tensors, std::byte* workspace) const {

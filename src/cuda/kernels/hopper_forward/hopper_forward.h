@@ -8,6 +8,7 @@
 #include "cuda/jit/loaded_kernel.h"
 #include "cuda/kernels/hopper_forward/config.h"
 #include "cuda/kernels/hopper_forward/params.cuh"
+#include "cuda/kernels/variant.h"
 #include "cuda/workspace.h"
 #include "strobe/implementation.h"
 
@@ -25,11 +26,19 @@ bool takes(const Problem& problem, const jit::Architecture& architecture);
 /// axis is broadcast or runs backwards.
 bool takes(const Tensors& tensors);
 
+/// Ways to cut the problem, the usual one first; see Implementation::variants.
+std::vector<std::string> variants(const Problem& problem, const PlanOptions& options,
+                                  int multiprocessors);
+
+/// As Implementation::keep_variant.
+void keep_variant(const driver::Device& device, const Problem& problem, const PlanOptions& options,
+                  const std::optional<TunedVariant>& tuned);
+
 /// The kernel planned for one problem on one device.
 class Forward {
  public:
-  /// Compiles it, if nobody has before. `fast` as of PlanOptions.
-  Forward(const driver::Device& device, const Problem& problem, bool fast);
+  /// Compiles it, if nobody has before.
+  Forward(const driver::Device& device, const Problem& problem, const PlanOptions& options);
 
   TuningRecord tuning() const;
   std::size_t workspace_bytes() const { return workspace_.bytes(); }
@@ -38,6 +47,9 @@ class Forward {
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;
 
  private:
+  Forward(const driver::Device& device, const Problem& problem,
+          const Chosen<HopperForwardConfig>& chosen);
+
   HopperForwardParams params(const Tensors& tensors, std::byte* workspace) const;
   void put_in_order(const HopperForwardParams& of_tiles, SequenceTiles* order,
                     abi::Stream stream) const;
@@ -45,6 +57,7 @@ class Forward {
   const driver::Device& device_;
   Problem problem_;
   HopperForwardConfig config_;
+  bool tuned_;  ///< and not as usual
   std::shared_ptr<const jit::LoadedKernel> kernel_;
   driver::Function function_;
   std::shared_ptr<const jit::LoadedKernel> order_kernel_{};

@@ -1,0 +1,58 @@
+#include "cuda/kernels/hopper_backward/variants.h"
+
+#include <algorithm>
+
+#include "cuda/kernels/variant.h"
+
+namespace strobe::cuda::hopper_backward {
+
+std::string variant_text(const HopperBackwardShape& shape) {
+  return TileText{shape.block_queries, shape.block_keys(), shape.query_slots, shape.slice_slots}
+      .text();
+}
+
+namespace {
+
+/// Whether there is shared memory for it, and the warpgroups that compute dq have as many slices
+/// each: where they divide its columns, one would otherwise wait for a slice that nobody makes.
+bool works(const HopperBackwardConfig& config) {
+  const int slices = tile_floats(config) / (64 * slice_columns(config));
+  return slices % config.shape.slice_writers() == 0 &&
+         shared_bytes(config) <= shared_memory_of(90).per_block;
+}
+
+}  // namespace
+
+std::vector<HopperBackwardShape> worth_trying(const HopperBackwardFeatures& features) {
+  constexpr int kMostSlots = 3;
+  std::vector<HopperBackwardShape> shapes;
+  for (const Candidate& candidate : kCandidates) {
+    if (features.dim > candidate.dim) continue;
+    HopperBackwardShape shape = candidate.shape;
+    for (shape.query_slots = 2; shape.query_slots <= kMostSlots; ++shape.query_slots) {
+      for (shape.slice_slots = features.deterministic ? 1 : 0; shape.slice_slots <= kMostSlots;
+           ++shape.slice_slots) {
+        const auto same = [&](const auto& s) { return variant_text(s) == variant_text(shape); };
+        if (works({features, shape}) && std::none_of(shapes.begin(), shapes.end(), same))
+          shapes.push_back(shape);
+      }
+    }
+  }
+  return shapes;
+}
+
+std::optional<HopperBackwardConfig> parse_variant(std::string_view text,
+                                                  const HopperBackwardFeatures& features) {
+  const HopperBackwardShape otherwise;
+  const auto tile =
+      TileText::parse(text, {.first = otherwise.query_slots, .second = otherwise.slice_slots});
+  if (!tile) return std::nullopt;
+  const HopperBackwardConfig usual = choose_hopper_backward(features);
+  if (tile->text() == variant_text(usual.shape)) return usual;
+  for (const HopperBackwardShape& shape : worth_trying(features)) {
+    if (variant_text(shape) == tile->text()) return HopperBackwardConfig{features, shape};
+  }
+  return std::nullopt;
+}
+
+}  // namespace strobe::cuda::hopper_backward
