@@ -24,6 +24,7 @@ void add_compare(CLI::App& program, int& status);
 void add_sweep(CLI::App& program, int& status);
 void add_baseline(CLI::App& program, int& status);
 void add_report(CLI::App& program, int& status);
+void add_tune(CLI::App& program, int& status);
 void add_warmup(CLI::App& program, int& status);
 void add_cache(CLI::App& program, int& status);
 

@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
   add_sweep(program, status);
   add_baseline(program, status);
   add_report(program, status);
+  add_tune(program, status);
   add_warmup(program, status);
   add_cache(program, status);
   try {

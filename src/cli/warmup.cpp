@@ -2,18 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <functional>
-#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/options.h"
+#include "measure/in_order.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "strobe/cuda.h"
@@ -96,26 +92,6 @@ nlohmann::json record_of(const KernelConfiguration& what, const CompiledKernel& 
           {"from_cache", compiled.from_cache}};
 }
 
-/// Compiles them on so many threads, and hands each over in its turn, as soon as it is there.
-void compile_all(const std::vector<KernelConfiguration>& all, int threads,
-                 const std::function<void(std::size_t, const CompiledKernel&)>& take) {
-  std::vector<std::promise<CompiledKernel>> results(all.size());
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < all.size(); i = next++) {
-      try {
-        results[i].set_value(compile_kernel(all[i]));
-      } catch (...) {
-        results[i].set_exception(std::current_exception());
-        next = all.size();  // the others need not be compiled any more
-      }
-    }
-  };
-  std::vector<std::jthread> pool;
-  for (int i = 0; i < threads; ++i) pool.emplace_back(work);
-  for (std::size_t i = 0; i < all.size(); ++i) take(i, results[i].get_future().get());
-}
-
 int warmup(const WarmupOptions& options) {
   lab::RecordWriter records = options.output.records();
   lab::Table table({{"Kernel"},
@@ -129,12 +105,14 @@ int warmup(const WarmupOptions& options) {
                     {"From"}});
   const std::vector<KernelConfiguration> all = choose(options);
   Progress progress(all.size());
-  compile_all(all, options.threads > 0 ? options.threads : machine().cores,
-              [&](std::size_t i, const CompiledKernel& compiled) {
-                progress.show(i, fmt::format("{} for {}", all[i].kernel, all[i].architecture));
-                table.add_row(row_of(all[i], compiled));
-                records.write(record_of(all[i], compiled));
-              });
+  lab::make_in_order<CompiledKernel>(
+      all.size(), options.threads > 0 ? options.threads : machine().cores,
+      [&](std::size_t i) { return compile_kernel(all[i]); },
+      [&](std::size_t i, const CompiledKernel& compiled) {
+        progress.show(i, fmt::format("{} for {}", all[i].kernel, all[i].architecture));
+        table.add_row(row_of(all[i], compiled));
+        records.write(record_of(all[i], compiled));
+      });
   progress.clear();
   fmt::print(options.output.text(), "{}\nKept in {}\n", table.render(), kernel_cache_folder());
   return kDone;

@@ -183,9 +183,17 @@ Benchmark without_operands(const Implementation& implementation, const Problem& 
 std::vector<Benchmark> benchmark(std::span<const Implementation* const> implementations,
                                  Operands& operands, Pass pass, const SpotCheck* check,
                                  const PlanOptions& options, const SamplingPolicy& policy) {
+  std::vector<Entrant> entrants;
+  for (const Implementation* implementation : implementations)
+    entrants.push_back({implementation, options});
+  return benchmark(entrants, operands, pass, check, policy);
+}
+
+std::vector<Benchmark> benchmark(std::span<const Entrant> entrants, Operands& operands, Pass pass,
+                                 const SpotCheck* check, const SamplingPolicy& policy) {
   std::vector<Contender> contenders;
-  contenders.reserve(implementations.size());  // trials point into it
-  for (const Implementation* implementation : implementations) {
+  contenders.reserve(entrants.size());  // trials point into it
+  for (const auto& [implementation, options] : entrants) {
     contenders.emplace_back(*implementation, operands, pass, options, policy).start();
   }
   std::vector<Contender*> racing;

@@ -52,10 +52,20 @@ struct Benchmark {
 Benchmark without_operands(const Implementation& implementation, const Problem& problem,
                            const PlanOptions& options, const OutOfMemory& error);
 
-/// Times the implementations in turns on the same operands (for backward after forward passes of
+/// Who is timed, and how it is to compute.
+struct Entrant {
+  const Implementation* implementation = nullptr;
+  PlanOptions options{};
+};
+
+/// Times the entrants in turns on the same operands (for backward after forward passes of
 /// their own, which are not timed) and, given a check, judges what each computed. A run that leaves
 /// an output unwritten or goes on writing after it has returned, an error of the device, a missing
 /// feature and too little memory are results with a status, not exceptions.
+std::vector<Benchmark> benchmark(std::span<const Entrant> entrants, Operands& operands, Pass pass,
+                                 const SpotCheck* check, const SamplingPolicy& policy);
+
+/// The same, with one way for all.
 std::vector<Benchmark> benchmark(std::span<const Implementation* const> implementations,
                                  Operands& operands, Pass pass, const SpotCheck* check,
                                  const PlanOptions& options, const SamplingPolicy& policy);
