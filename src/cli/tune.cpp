@@ -71,10 +71,17 @@ std::vector<std::string> choose_variants(const TuneOptions& options, const Probl
   return some;
 }
 
-int list_variants(const TuneOptions& options, const Problem& problem) {
+int list_variants(const TuneOptions& options, const Problem& problem, lab::RecordWriter& records) {
   const std::vector<std::string> all = all_variants(options, problem);
-  fmt::print("{}: {} variants, the first is the usual one\n", problem.text(), all.size());
-  for (const std::string& variant : all) fmt::print("  {}\n", variant);
+  std::FILE* text = options.output.text();
+  fmt::print(text, "{}: {} variants, the first is the usual one\n", problem.text(), all.size());
+  for (const std::string& variant : all) {
+    fmt::print(text, "  {}\n", variant);
+    records.write({{"kind", "variant"},
+                   {"problem", problem.text()},
+                   {"variant", variant},
+                   {"usual", variant == all.front()}});
+  }
   return kDone;
 }
 
@@ -171,15 +178,21 @@ bool keep(const TuneOptions& options, const Implementation& implementation, cons
              .ms = tuning.winner().benchmark.measurement.ms.median,
              .usual_ms = tuning.judgement.then_ms};
   }
-  implementation.keep_variant(problem, options.run.plan(), tuned);
+  try {
+    implementation.keep_variant(problem, options.run.plan(), tuned);
+  } catch (const Error& error) {  // what was measured is worth showing all the same
+    fmt::print(stderr, "strobe: {}\n", error.what());
+    return false;
+  }
   return tuned.has_value();
 }
 
-int exit_status(const lab::Tuning& tuning) {
+int exit_status(const TuneOptions& options, const lab::Tuning& tuning, bool kept) {
   for (const lab::VariantResult& result : tuning.variants) {
     if (result.benchmark.status == lab::Status::failed) return kCheckFailed;
   }
-  return tuning.usual().ratio > 0 ? kDone : kNotPossible;
+  const bool wanted = tuning.improved() && !options.dry_run;
+  return tuning.usual().ratio > 0 && kept == wanted ? kDone : kNotPossible;
 }
 
 int tune_pass(const TuneOptions& options, const Problem& problem, lab::RecordWriter& records) {
@@ -199,7 +212,7 @@ int tune_pass(const TuneOptions& options, const Problem& problem, lab::RecordWri
   print_conclusion(text, tuning, kept);
   write_records(options, records, tuning, kept);
   for (const lab::VariantResult& result : tuning.variants) warn_of_slowdown(result.benchmark);
-  return exit_status(tuning);
+  return exit_status(options, tuning, kept);
 }
 
 void require_gpu(const RunOptions& run) {
@@ -222,8 +235,8 @@ int tune(TuneOptions options) {
   int worst = kDone;
   for (const Pass pass : options.passes.choose(options.problem)) {
     const Problem problem = choose_problem(options, pass);
-    const int status =
-        options.list ? list_variants(options, problem) : tune_pass(options, problem, records);
+    const int status = options.list ? list_variants(options, problem, records)
+                                    : tune_pass(options, problem, records);
     worst = std::max(worst, status);
   }
   return worst;

@@ -30,6 +30,10 @@ TEST(Tune, ListsWithoutAGpu) {
   EXPECT_TRUE(contains(outcome.out, "b2 sq4096 h16 d128 bf16 bwd: ")) << outcome.out;
   EXPECT_TRUE(contains(outcome.out, "\n  128x128/2/2\n")) << outcome.out;
   EXPECT_TRUE(contains(outcome.out, "\n  64x128/3/1\n")) << outcome.out;
+  const Outcome records = strobe("tune --list --arch sm_90a --pass forward --json -");
+  const auto first = nlohmann::json::parse(records.out.substr(0, records.out.find('\n')));
+  EXPECT_EQ(first["kind"], "variant");
+  EXPECT_TRUE(first["usual"]) << first;
   const Outcome forward = strobe("tune --list --arch sm_90a --pass forward");
   EXPECT_EQ(forward.status, 0) << "the defaults have variants: " << forward.err;
   EXPECT_FALSE(contains(forward.out, "bwd")) << forward.out;

@@ -26,6 +26,9 @@ plan() {
 }
 
 tune "It is not kept" 128x48/1/2 --dry-run
+touch "$STROBE_CACHE_DIR/tuned"
+tune "the variant 128x48/1/2 is not kept: .*STROBE_CACHE_DIR" 128x48/1/2 ""
+rm "$STROBE_CACHE_DIR/tuned"
 plan "tile 128x128.*tuned no" ""
 tune "Fastest: 128x48/1/2" 128x48/1/2 ""
 plan "tile 128x48.*tuned yes" ""
