@@ -132,8 +132,8 @@ void print_table(std::FILE* text, const Problem& problem, const lab::Tuning& tun
 
 void print_conclusion(std::FILE* text, const lab::Tuning& tuning, bool kept) {
   const lab::VariantResult& usual = tuning.usual();
-  if (usual.ratio <= 0) {
-    fmt::print(text, "The usual variant {} could not be timed, so nothing is kept.\n\n",
+  if (!tuning.comparable()) {
+    fmt::print(text, "The usual variant, {}, does not work, so there is no comparison.\n\n",
                usual.variant);
   } else if (!tuning.improved()) {
     fmt::print(text, "No variant is faster than the usual one, {}, by more than the noise.\n\n",
@@ -169,7 +169,7 @@ void write_records(const TuneOptions& options, lab::RecordWriter& records,
 bool keep(const TuneOptions& options, const Implementation& implementation, const Problem& problem,
           const lab::Tuning& tuning) {
   const bool all_tried = options.variants.empty();
-  if (options.dry_run || tuning.usual().ratio <= 0) return false;
+  if (options.dry_run || !tuning.comparable()) return false;
   if (!tuning.improved() && !all_tried) return false;
   std::optional<TunedVariant> tuned;
   if (tuning.improved()) {
@@ -192,7 +192,7 @@ int exit_status(const TuneOptions& options, const lab::Tuning& tuning, bool kept
     if (result.benchmark.status == lab::Status::failed) return kCheckFailed;
   }
   const bool wanted = tuning.improved() && !options.dry_run;
-  return tuning.usual().ratio > 0 && kept == wanted ? kDone : kNotPossible;
+  return tuning.comparable() && kept == wanted ? kDone : kNotPossible;
 }
 
 int tune_pass(const TuneOptions& options, const Problem& problem, lab::RecordWriter& records) {
@@ -211,7 +211,7 @@ int tune_pass(const TuneOptions& options, const Problem& problem, lab::RecordWri
   const bool kept = keep(options, implementation, problem, tuning);
   print_conclusion(text, tuning, kept);
   write_records(options, records, tuning, kept);
-  for (const lab::VariantResult& result : tuning.variants) warn_of_slowdown(result.benchmark);
+  warn_of_slowdown(tuning.usual().benchmark);  // what it says would be the same of all
   return exit_status(options, tuning, kept);
 }
 

@@ -25,6 +25,9 @@ struct Tuning {
   const VariantResult& usual() const { return variants.front(); }
   const VariantResult& winner() const { return variants[fastest]; }
 
+  /// Whether the usual one was timed and is right; otherwise there is nothing to compare with.
+  bool comparable() const { return usual().benchmark.status == Status::ok && usual().ratio > 0; }
+
   /// Whether the fastest is faster than the usual one by more than the noise.
   bool improved() const { return fastest > 0 && judgement.change == Change::faster; }
 

@@ -114,6 +114,10 @@ TEST(Tuning, WithoutTheUsualOneThereIsNothing) {
   EXPECT_EQ(tuning.usual().benchmark.status, Status::unsupported);
   EXPECT_FALSE(tuning.improved());
   EXPECT_EQ(tuning.variants[1].ratio, 0) << "nothing to compare with";
+  EXPECT_FALSE(tuning.comparable());
+  const Tuning wrong = tune_waits({"900 wrong", "600"});
+  EXPECT_FALSE(wrong.comparable());
+  EXPECT_FALSE(wrong.improved());
 }
 
 TEST(Tuning, AWrongNameIsTheCallersFault) {
