@@ -43,7 +43,9 @@ std::string cell(const std::vector<std::vector<std::string>>& rows, std::size_t 
 }
 
 json timed_record() {
-  Benchmark b{.implementation = "flash", .problem = Problem::parse("b2 sq9 h4 hk2 d8 fp16 causal")};
+  Benchmark b;
+  b.implementation = "flash";
+  b.problem = Problem::parse("b2 sq9 h4 hk2 d8 fp16 causal");
   b.measurement = {.samples_ms = {1, 3}, .ms = {.min = 1, .mean = 2, .max = 3, .median = 2.5}};
   b.flops = 4e9;
   return record_of(b, {.threads = 2, .flops_per_second = {{DType::fp32, 4e12}}});

@@ -19,7 +19,9 @@ using nlohmann::json;
 
 json record(const std::string& problem, double ms = 2,
             const std::string& implementation = "flash") {
-  Benchmark b{.implementation = implementation, .problem = Problem::parse(problem)};
+  Benchmark b;
+  b.implementation = implementation;
+  b.problem = Problem::parse(problem);
   b.measurement = {.samples_ms = {ms}, .ms = {.min = ms, .mean = ms, .max = ms, .median = ms}};
   b.flops = flops(b.problem);
   return record_of(b, {.threads = 2, .flops_per_second = {{DType::fp32, 1e12}}});

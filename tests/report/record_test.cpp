@@ -41,7 +41,9 @@ TEST(Record, OfAVerification) {
 }
 
 TEST(Record, OfABenchmark) {
-  Benchmark b{.implementation = "flash", .problem = Problem::parse("lq3,4 h1 d8 fp32")};
+  Benchmark b;
+  b.implementation = "flash";
+  b.problem = Problem::parse("lq3,4 h1 d8 fp32");
   b.measurement.samples_ms = {1, 3, 2, 2, 2, 2};
   b.measurement.ms = summarize(b.measurement.samples_ms);
   b.policy.cache = Cache::cold;
@@ -69,10 +71,11 @@ TEST(Record, OfABenchmark) {
 }
 
 TEST(Record, HasWhatAGpuToldOfItselfAndNothingElse) {
-  Benchmark b{.implementation = "cuda:x",
-              .device = {Device::Kind::cuda, 2},
-              .options = {.tf32 = true},
-              .problem = Problem::parse("s8 fp32")};
+  Benchmark b;
+  b.implementation = "cuda:x";
+  b.device = Device{Device::Kind::cuda, 2};
+  b.options.tf32 = true;
+  b.problem = Problem::parse("s8 fp32");
   EXPECT_FALSE(record_of(b, {}).contains("device_state"));
   EXPECT_EQ(slowdown_text(b), "");
   b.measurement.device = {.before = DeviceState{},
@@ -89,10 +92,11 @@ TEST(Record, HasWhatAGpuToldOfItselfAndNothingElse) {
 }
 
 TEST(Record, OfWhatCouldNotRunSaysWhy) {
-  const Benchmark b{.implementation = "x",
-                    .problem = Problem::parse("s8 fp32"),
-                    .status = Status::out_of_memory,
-                    .reason = "no room"};
+  Benchmark b;
+  b.implementation = "x";
+  b.problem = Problem::parse("s8 fp32");
+  b.status = Status::out_of_memory;
+  b.reason = "no room";
   const json record = record_of(b, {});
   EXPECT_EQ(record["status"], "out-of-memory");
   EXPECT_EQ(record["reason"], "no room");

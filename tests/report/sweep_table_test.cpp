@@ -12,7 +12,9 @@ namespace {
 using nlohmann::json;
 
 json record(const std::string& problem, double ms, const std::string& implementation = "flash") {
-  Benchmark b{.implementation = implementation, .problem = Problem::parse(problem)};
+  Benchmark b;
+  b.implementation = implementation;
+  b.problem = Problem::parse(problem);
   if (ms > 0) {
     b.measurement = {.samples_ms = {ms}, .ms = {.min = ms, .mean = ms, .max = ms, .median = ms}};
   } else {
