@@ -48,12 +48,23 @@ struct Support {
 /// How a kernel will do it, in words: tile sizes, ISA, threads. Printed and recorded.
 using TuningRecord = std::vector<std::pair<std::string, std::string>>;
 
+/// What the weights of a row are relative to while keys arrive, where a kernel can do either.
+enum class SoftmaxReference {
+  automatic,  ///< what is faster for the problem; both are as exact
+  running,    ///< the row's largest logit so far, or nearly: as fast whatever the inputs are
+  fixed,      ///< that of its first keys; where it turns out too low, some is computed again
+};
+
+/// "automatic", "running" or "fixed".
+STROBE_API std::string_view name_of(SoftmaxReference reference);
+STROBE_API std::optional<SoftmaxReference> parse_softmax_reference(std::string_view name);
+
 struct PlanOptions {
   int threads = 0;    ///< CPU threads; 0 takes STROBE_THREADS or the cores for this process
   int device = 0;     ///< which GPU
   bool tf32 = false;  ///< fp32 on GPUs may be rounded to TF32 for products: faster, less exact
   bool deterministic = false;  ///< the backward pass on GPUs gives the same bits in every run
-  bool fast = false;  ///< of 16 bits, the forward pass on Hopper may round more: faster, less exact
+  SoftmaxReference reference = SoftmaxReference::automatic;  ///< forward, of 16 bits, on Hopper
   /// How to cut the problem, one of Implementation::variants. If empty, as was tuned for it on this
   /// device, else as usual.
   std::string variant{};

@@ -49,8 +49,13 @@ void RunOptions::add_to(CLI::App& command) {
                    "Let GPUs round fp32 to TF32 in products: faster, and as exact as fp16");
   command.add_flag("--deterministic", deterministic,
                    "Let the backward pass on GPUs give the same bits in every run");
-  command.add_flag("--fast", fast,
-                   "Let the forward pass of 16 bits on Hopper round more: faster, less exact");
+  command
+      .add_option(
+          "--reference", reference,
+          "What the forward pass of 16 bits on Hopper takes weights relative to: running, a "
+          "row's largest logit so far; fixed, that of its first keys; or what is faster")
+      ->check(CLI::IsMember({"automatic", "running", "fixed"}))
+      ->capture_default_str();
 }
 
 CLI::Option* RunOptions::add_variant_to(CLI::App& command) {
@@ -66,7 +71,7 @@ PlanOptions RunOptions::plan() const {
           .device = device.value_or(Device{}).index,
           .tf32 = tf32,
           .deterministic = deterministic,
-          .fast = fast,
+          .reference = *parse_softmax_reference(reference),
           .variant = variant};
 }
 

@@ -22,10 +22,10 @@ struct RunOptions {
   int threads = 0;
   bool tf32 = false;
   bool deterministic = false;
-  bool fast = false;
+  std::string reference = "automatic";
   std::string variant{};
 
-  /// --device, --threads, --tf32, --deterministic and --fast.
+  /// --device, --threads, --tf32, --deterministic and --reference.
   void add_to(CLI::App& command);
 
   /// --variant, for commands that look at one implementation.

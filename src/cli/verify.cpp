@@ -148,7 +148,8 @@ void print_failure(std::FILE* text, const lab::Case& what, const lab::Report& re
   if (report.device.index > 0) options += fmt::format(" --device {}", to_string(report.device));
   if (report.options.tf32) options += " --tf32";
   if (report.options.deterministic) options += " --deterministic";
-  if (report.options.fast) options += " --fast";
+  if (report.options.reference != SoftmaxReference::automatic)
+    options += fmt::format(" --reference {}", name_of(report.options.reference));
   if (!report.options.variant.empty()) options += " --variant " + report.options.variant;
   fmt::print(text, "{} {} on {}\n  {}\n  again: {}{}\n",
              report.status == lab::Status::failed ? "FAIL" : "SKIP", report.implementation,

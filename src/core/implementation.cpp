@@ -6,6 +6,26 @@
 
 namespace strobe {
 
+std::string_view name_of(SoftmaxReference reference) {
+  switch (reference) {
+    case SoftmaxReference::running:
+      return "running";
+    case SoftmaxReference::fixed:
+      return "fixed";
+    case SoftmaxReference::automatic:
+      break;
+  }
+  return "automatic";
+}
+
+std::optional<SoftmaxReference> parse_softmax_reference(std::string_view name) {
+  for (const auto reference :
+       {SoftmaxReference::automatic, SoftmaxReference::running, SoftmaxReference::fixed}) {
+    if (name == name_of(reference)) return reference;
+  }
+  return std::nullopt;
+}
+
 Implementation::~Implementation() = default;
 
 std::vector<std::string> Implementation::variants(const Problem& /*problem*/,

@@ -175,8 +175,9 @@ json times_record(const Statistics& ms) {
 }  // namespace
 
 json options_record(const PlanOptions& options) {
-  json record = {
-      {"tf32", options.tf32}, {"deterministic", options.deterministic}, {"fast", options.fast}};
+  json record = {{"tf32", options.tf32},
+                 {"deterministic", options.deterministic},
+                 {"reference", name_of(options.reference)}};
   if (!options.variant.empty()) record["variant"] = options.variant;
   return record;
 }

@@ -84,10 +84,12 @@ std::string conditions_text(const json& record) {
   const std::string device = text_at(record, "/device");
   if (!device.starts_with("cuda")) return text;
   text += fmt::format(", {} {}", device, text_at(record, "/machine/gpu/name"));
-  for (const char* option : {"tf32", "deterministic", "fast"}) {
+  for (const char* option : {"tf32", "deterministic"}) {
     if (text_at(record, fmt::format("/options/{}", option)) == "true")
       text += fmt::format(", {}", option);
   }
+  const std::string reference = text_at(record, "/options/reference");
+  if (parse_softmax_reference(reference)) text += fmt::format(", {} reference", reference);
   return text;
 }
 

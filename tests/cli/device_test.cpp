@@ -81,11 +81,11 @@ TEST_F(OnDevice, VerifyLeavesOutTheBaselineOfGpusToo) {
 TEST_F(OnDevice, RecordsSayWhichAndHow) {
   const Outcome outcome = on_gpus(2,
                                   "verify --device cuda:1 --impl flash --tf32 --deterministic "
-                                  "--fast --problem 's8 d16 bwd' --json -");
+                                  "--reference fixed --problem 's8 d16 bwd' --json -");
   const json record = json::parse(outcome.out);
   EXPECT_EQ(record["implementation"], "cuda:flash");
   EXPECT_EQ(record["device"], "cuda:1");
-  EXPECT_EQ(record["options"], (json{{"tf32", true}, {"deterministic", true}, {"fast", true}}));
+  EXPECT_EQ(record["options"], (json{{"tf32", true}, {"deterministic", true}, {"reference", "fixed"}}));
   EXPECT_EQ(record["machine"]["gpu"]["name"], "Fake GPU");
   EXPECT_EQ(record["plan"]["deterministic"], "yes");
 }

@@ -11,13 +11,22 @@ namespace strobe::cuda {
 template <int slots>
 class SlotTurn {
  public:
+  SlotTurn() = default;
+  STROBE_DEVICE explicit SlotTurn(Word number) : count_(number) {}
+
   STROBE_DEVICE int slot() const { return static_cast<int>(count_ % slots); }
   STROBE_DEVICE int slot_before() const { return static_cast<int>((count_ + slots - 1) % slots); }
   STROBE_DEVICE Word parity() const { return count_ / slots % 2; }
   STROBE_DEVICE bool is_first() const { return count_ == 0; }
+  STROBE_DEVICE Word number() const { return count_; }
   STROBE_DEVICE SlotTurn after() const {
     SlotTurn turn = *this;
     turn.next();
+    return turn;
+  }
+  STROBE_DEVICE SlotTurn before() const {
+    SlotTurn turn = *this;
+    --turn.count_;
     return turn;
   }
   STROBE_DEVICE void next() { ++count_; }
@@ -90,6 +99,7 @@ class SlotUser {
 
   STROBE_DEVICE int slot() const { return turn_.slot(); }
   STROBE_DEVICE int slot_before() const { return turn_.slot_before(); }
+  STROBE_DEVICE Word number() const { return turn_.number(); }
   STROBE_DEVICE void wait() const {
     ptx::wait_for_phase(barriers_ + turn_.slot() * 8, turn_.parity());
   }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "device/tile_pitch.cuh"
-
 namespace strobe::cuda {
 
 RowStrides row_strides(const TensorView& view, bool packed) {
@@ -37,20 +35,27 @@ long long window_limit(std::int64_t limit) {
   return std::clamp<std::int64_t>(limit, 0, std::int64_t{1} << 32);
 }
 
+std::int64_t padded_dim(std::int64_t dim, DType dtype) {
+  const std::int64_t chunk = kChunkBytes / static_cast<std::int64_t>(size_of(dtype));
+  return (dim + chunk - 1) / chunk * chunk;
+}
+
 PaddedOperands::Copy PaddedOperands::plan(bool of_keys, std::int64_t dim,
                                           WorkspacePlan& workspace) {
-  const auto element = static_cast<std::int64_t>(size_of(problem_.dtype));
-  if (is_whole_chunks(static_cast<int>(dim), static_cast<int>(element))) return {};
+  const std::int64_t padded = padded_dim(dim, problem_.dtype);
+  return padded == dim ? Copy{} : plan_copy(of_keys, padded, workspace);
+}
+
+PaddedOperands::Copy PaddedOperands::plan_copy(bool of_keys, std::int64_t padded,
+                                               WorkspacePlan& workspace) {
   if (!padder_) padder_ = std::make_unique<pad_rows::RowPadder>(device_);
   const std::int64_t rows = of_keys ? problem_.total_k() : problem_.total_q();
   const std::int64_t heads = of_keys ? problem_.kv_heads() : problem_.heads;
-  const std::int64_t chunk = kChunkBytes / element;
-  const std::int64_t padded = (dim + chunk - 1) / chunk * chunk;
+  const auto element = static_cast<std::int64_t>(size_of(problem_.dtype));
   return {.dim = padded, .offset = workspace.take(rows * heads * padded * element)};
 }
 
-TensorView PaddedOperands::pad(const TensorView& view, const Copy& copy, std::byte* workspace,
-                               abi::Stream stream) const {
+TensorView PaddedOperands::room(const TensorView& view, const Copy& copy, std::byte* workspace) {
   if (copy.dim == 0) return view;
   TensorView padded = view;
   padded.data = workspace + copy.offset;
@@ -60,8 +65,18 @@ TensorView PaddedOperands::pad(const TensorView& view, const Copy& copy, std::by
     padded.strides[i] = extent;
     extent *= view.shape[i];
   }
-  padder_->pad(view, padded.data, copy.dim, stream);
   return padded;
+}
+
+TensorView PaddedOperands::pad(const TensorView& view, const Copy& copy, std::byte* workspace,
+                               abi::Stream stream) const {
+  if (copy.dim > 0) padder_->pad(view, workspace + copy.offset, copy.dim, stream);
+  return room(view, copy, workspace);
+}
+
+void PaddedOperands::cut(const Copy& copy, std::byte* workspace, const TensorView& to,
+                         abi::Stream stream) const {
+  if (copy.dim > 0) padder_->cut(workspace + copy.offset, copy.dim, to, stream);
 }
 
 }  // namespace strobe::cuda

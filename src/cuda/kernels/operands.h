@@ -76,6 +76,9 @@ void set_operands(Params& params, const Tensors& tensors, bool packed) {
     params.alibi_sequence_stride = tensors.alibi_slopes.strides[0];
 }
 
+/// A dim as rows of whole chunks have it.
+std::int64_t padded_dim(std::int64_t dim, DType dtype);
+
 /// Copies, in the workspace, of operands whose rows are not whole chunks of 16 bytes, with zeros
 /// behind each row.
 class PaddedOperands {
@@ -88,12 +91,18 @@ class PaddedOperands {
     std::size_t offset = 0;
   };
 
-  /// An operand with a row for each query, or each key. Takes room for its copy.
+  /// An operand with a row for each query, or each key. Takes room for its copy, if it needs one.
   Copy plan(bool of_keys, std::int64_t dim, WorkspacePlan& workspace);
+  /// Takes room for a copy of this dim, a multiple of 16 bytes.
+  Copy plan_copy(bool of_keys, std::int64_t padded, WorkspacePlan& workspace);
 
   /// The operand, or its copy, which is made on the stream; `workspace` as offsets count it.
   TensorView pad(const TensorView& view, const Copy& copy, std::byte* workspace,
                  abi::Stream stream) const;
+
+  /// For an operand that is written: itself, or the room for its copy, which cut() brings to it.
+  static TensorView room(const TensorView& view, const Copy& copy, std::byte* workspace);
+  void cut(const Copy& copy, std::byte* workspace, const TensorView& to, abi::Stream stream) const;
 
  private:
   const driver::Device& device_;

@@ -46,12 +46,12 @@ TEST(HopperBackward, TakesTensorsWhoseRowsAreAligned) {
   const auto view = TensorView::contiguous(memory.data(), DType::bf16, {2, 8, 2, 64});
   const Tensors fine{
       .q = view, .k = view, .v = view, .dout = view, .dq = view, .dk = view, .dv = view};
-  EXPECT_TRUE(takes(fine));
+  EXPECT_TRUE(Backward::takes(fine));
   for (TensorView Tensors::*one : {&Tensors::q, &Tensors::k, &Tensors::v, &Tensors::dout,
                                    &Tensors::dq, &Tensors::dk, &Tensors::dv}) {
     Tensors tensors = fine;
     (tensors.*one).data = memory.data() + 4;
-    EXPECT_FALSE(takes(tensors));
+    EXPECT_FALSE(Backward::takes(tensors));
   }
 }
 

@@ -53,12 +53,33 @@ TEST(HopperForward, TilesFollowTheWork) {
   };
   EXPECT_EQ(tile(64, false, 512, 1024), "256x64");
   EXPECT_EQ(tile(64, false, 16384, 32), "192x128");
-  EXPECT_EQ(tile(64, true, 512, 1024), "128x128");
+  EXPECT_EQ(tile(64, true, 512, 1024), "256x64");
   EXPECT_EQ(tile(64, true, 16384, 32), "192x128");
   EXPECT_EQ(tile(128, false, 512, 512), "128x128");
   EXPECT_EQ(tile(128, false, 16384, 16), "128x160");
   EXPECT_EQ(tile(64, false, 128, 1024), "128x128") << "larger ones would be half empty";
   EXPECT_EQ(tile(64, false, 2048, 8), "128x128") << "larger ones would be too few";
+}
+
+TEST(HopperForward, TheReferenceIsFixedWhereThereAreManyKeys) {
+  const auto choose = [](const HopperForwardFeatures& features, long long keys,
+                         SoftmaxReference wanted = SoftmaxReference::automatic) {
+    return choose_reference(features, {.queries = 1, .keys = keys, .heads = 1}, wanted);
+  };
+  EXPECT_EQ(choose({.dim = 64, .value_dim = 64}, 2048), Reference::fixed);
+  EXPECT_EQ(choose({.dim = 64, .value_dim = 64}, 2047), Reference::running)
+      << "to multiply a block again would take long";
+  EXPECT_EQ(choose({}, 4096), Reference::fixed);
+  EXPECT_EQ(choose({}, 4095), Reference::running) << "there is more to multiply";
+  EXPECT_EQ(choose({.window_right = true, .variable_length = true}, 16384), Reference::fixed);
+  EXPECT_EQ(choose({.dim = 96, .value_dim = 96}, 16384), Reference::running);
+  EXPECT_EQ(choose({.dim = 192, .value_dim = 128}, 16384), Reference::running);
+  EXPECT_EQ(choose({}, 16384, SoftmaxReference::running), Reference::running);
+  EXPECT_EQ(choose({}, 1, SoftmaxReference::fixed), Reference::fixed);
+  for (const auto wanted : {SoftmaxReference::automatic, SoftmaxReference::fixed}) {
+    EXPECT_EQ(choose({.window_left = true}, 16384, wanted), Reference::running);
+    EXPECT_EQ(choose({.softcap = true}, 16384, wanted), Reference::running);
+  }
 }
 
 TEST(HopperForward, PairsAreHandedOutWhereTheyFillTheGpu) {
@@ -98,23 +119,23 @@ TEST(HopperForward, TakesTensorsWhoseRowsAreAligned) {
   alignas(16) static std::array<std::uint16_t, 4096> memory;
   const auto view = TensorView::contiguous(memory.data(), DType::bf16, {2, 8, 2, 64});
   const Tensors fine{.q = view, .k = view, .v = view, .out = view};
-  EXPECT_TRUE(takes(fine));
+  EXPECT_TRUE(Forward::takes(fine));
   Tensors tensors = fine;
   tensors.k.data = memory.data() + 4;
-  EXPECT_FALSE(takes(tensors)) << "a row begins between multiples of 16";
+  EXPECT_FALSE(Forward::takes(tensors)) << "a row begins between multiples of 16";
   tensors = fine;
   tensors.out.strides[1] = 132;
-  EXPECT_FALSE(takes(tensors)) << "the next one does";
+  EXPECT_FALSE(Forward::takes(tensors)) << "the next one does";
   tensors = fine;
   tensors.v.strides[2] = 0;
-  EXPECT_FALSE(takes(tensors)) << "heads are broadcast";
+  EXPECT_FALSE(Forward::takes(tensors)) << "heads are broadcast";
   tensors = fine;
   tensors.k.shape[1] = 0;
-  EXPECT_FALSE(takes(tensors)) << "nothing to copy";
+  EXPECT_FALSE(Forward::takes(tensors)) << "nothing to copy";
   tensors = fine;
   tensors.q.shape[0] = 1;
   tensors.q.strides[0] = 3;
-  EXPECT_TRUE(takes(tensors)) << "the stride of an axis of one means nothing";
+  EXPECT_TRUE(Forward::takes(tensors)) << "the stride of an axis of one means nothing";
 }
 
 TEST(HopperForward, ItsProductsOverlap) {
@@ -164,9 +185,10 @@ class HopperForwardOnGpu : public test::OnGpuWithCompiler {
   /// Of one head in bf16 whose queries are 0.046 throughout. What keys and values hold is told by
   /// functions of the row and the column.
   template <class Keys, class Values>
-  static std::vector<float> output_of(const Problem& problem, bool fast, Keys keys, Values values) {
+  static std::vector<float> output_of(const Problem& problem, SoftmaxReference reference, Keys keys,
+                                      Values values) {
     const driver::ContextScope scope(device());
-    const Forward forward(device(), problem, {.fast = fast});
+    const Forward forward(device(), problem, {.reference = reference});
     const driver::Stream stream(device());
     const auto operand_of = [&](auto number) {
       std::vector<std::uint16_t> operand;
@@ -277,7 +299,7 @@ TEST_F(HopperForwardOnGpu, WhatAMaskHidesMayBeAnything) {
     const auto number = [last](std::int64_t row, std::int64_t column) {
       return row == 149 ? last : static_cast<float>((row * 64 + column) * 7 % 11) / 8 - 0.5F;
     };
-    return output_of(problem, false, number, number);
+    return output_of(problem, SoftmaxReference::running, number, number);
   };
   const std::vector<float> expected = output_with(0);
   for (const float last :
@@ -294,35 +316,35 @@ TEST_F(HopperForwardOnGpu, AFixedReferenceIsRightForAllNumbers) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const Problem problem{.seqlen_q = 70, .seqlen_k = 400, .dim = 64};
   // Keys are gone through from the last to the first. A key that holds x has the logit 0.37 x.
-  const auto expect_as_strict = [&](const char* what, const std::function<float(int)>& key,
-                                    float value) {
+  const auto expect_as_running = [&](const char* what, const std::function<float(int)>& key,
+                                     float value) {
     const auto keys = [&](std::int64_t row, std::int64_t) { return key(static_cast<int>(row)); };
     const auto values = [&](std::int64_t row, std::int64_t column) {
       return value * static_cast<float>(1 + (row + column) % 5) / 5;
     };
-    const std::vector<float> strict = output_of(problem, false, keys, values);
-    const std::vector<float> fast = output_of(problem, true, keys, values);
-    for (std::size_t i = 0; i < strict.size(); ++i) {
-      ASSERT_EQ(std::isfinite(fast[i]), std::isfinite(strict[i])) << what << ", " << i;
-      if (!std::isfinite(strict[i])) continue;
-      ASSERT_NEAR(fast[i] / value, strict[i] / value, 8e-3) << what;
+    const std::vector<float> running = output_of(problem, SoftmaxReference::running, keys, values);
+    const std::vector<float> fixed = output_of(problem, SoftmaxReference::fixed, keys, values);
+    for (std::size_t i = 0; i < running.size(); ++i) {
+      ASSERT_EQ(std::isfinite(fixed[i]), std::isfinite(running[i])) << what << ", " << i;
+      if (!std::isfinite(running[i])) continue;
+      ASSERT_NEAR(fixed[i] / value, running[i] / value, 8e-3) << what;
     }
   };
-  expect_as_strict(
+  expect_as_running(
       "the same", [](int) { return 1.0F; }, 1);
-  expect_as_strict(
+  expect_as_running(
       "slowly more", [](int row) { return static_cast<float>(400 - row) / 8; }, 1);
-  expect_as_strict(
+  expect_as_running(
       "far more", [](int row) { return static_cast<float>(400 - row) * 1e3F; }, 1);
-  expect_as_strict(
+  expect_as_running(
       "less", [](int row) { return static_cast<float>(row) * 1e3F; }, 1);
-  expect_as_strict(
+  expect_as_running(
       "a NaN", [](int row) { return row == 3 ? std::nanf("") : 1.0F; }, 1);
-  expect_as_strict(
+  expect_as_running(
       "an infinity", [](int row) { return row == 3 ? kInfinity : 1.0F; }, 1);
-  expect_as_strict(
+  expect_as_running(
       "nothing at first", [](int row) { return row < 200 ? 1.0F : -kInfinity; }, 1);
-  expect_as_strict(
+  expect_as_running(
       "sums that overflow", [](int row) { return row < 2 ? 50.0F : 0.0F; }, 3e35F);
 }
 

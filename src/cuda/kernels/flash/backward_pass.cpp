@@ -8,14 +8,15 @@ namespace strobe::cuda::flash {
 
 bool BackwardPass::has_hopper_kernel(const Problem& problem,
                                      const jit::Architecture& architecture) {
-  return hopper_is_on() && hopper_backward::takes(problem, architecture);
+  return hopper_is_on() && hopper_backward::takes(Padding::padded(problem), architecture);
 }
 
 BackwardPass::BackwardPass(const driver::Device& device, const Problem& problem,
                            const PlanOptions& options)
     : device_(device), problem_(problem), options_(options) {
   if (has_hopper_kernel(problem, jit::Architecture::of(device)))
-    hopper_ = std::make_unique<const hopper_backward::Backward>(device, problem, options);
+    hopper_ =
+        std::make_unique<const PaddedPass<hopper_backward::Backward>>(device, problem, options);
   else
     portable();
 }
@@ -41,7 +42,7 @@ std::size_t BackwardPass::workspace_bytes() const {
 }
 
 void BackwardPass::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
-  if (hopper_ && hopper_backward::takes(tensors)) return hopper_->run(tensors, workspace, stream);
+  if (hopper_ && hopper_->run(tensors, workspace, stream)) return;
   portable().run(tensors, workspace, stream);
 }
 

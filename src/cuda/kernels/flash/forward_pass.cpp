@@ -5,14 +5,14 @@
 namespace strobe::cuda::flash {
 
 bool ForwardPass::has_hopper_kernel(const Problem& problem, const jit::Architecture& architecture) {
-  return hopper_is_on() && hopper_forward::takes(problem, architecture);
+  return hopper_is_on() && hopper_forward::takes(Padding::padded(problem), architecture);
 }
 
 ForwardPass::ForwardPass(const driver::Device& device, const Problem& problem,
                          const PlanOptions& options)
     : device_(device), problem_(problem), options_(options) {
   if (has_hopper_kernel(problem, jit::Architecture::of(device)))
-    hopper_ = std::make_unique<const hopper_forward::Forward>(device, problem, options);
+    hopper_ = std::make_unique<const PaddedPass<hopper_forward::Forward>>(device, problem, options);
   else
     portable();
 }
@@ -34,7 +34,7 @@ std::size_t ForwardPass::workspace_bytes() const {
 }
 
 void ForwardPass::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
-  if (hopper_ && hopper_forward::takes(tensors)) return hopper_->run(tensors, workspace, stream);
+  if (hopper_ && hopper_->run(tensors, workspace, stream)) return;
   portable().run(tensors, workspace, stream);
 }
 

@@ -92,7 +92,7 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
          heads * blocks_of(problem.keys(), shape.block_keys()) < kMost;
 }
 
-bool takes(const Tensors& tensors) {
+bool Backward::takes(const Tensors& tensors) {
   return has_boxes(tensors.q) && has_boxes(tensors.k) && has_boxes(tensors.v) &&
          has_boxes(tensors.dout) && has_boxes(tensors.dk) && has_boxes(tensors.dv) &&
          rows_aligned(tensors.dq);

@@ -18,9 +18,6 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
 /// Whether the kernel takes the problem on such a device.
 bool takes(const Problem& problem, const jit::Architecture& architecture);
 
-/// Whether the tensors lie so that they can be copied in boxes, and dq in chunks of 16 bytes.
-bool takes(const Tensors& tensors);
-
 /// Ways to cut the problem, the usual one first; see Implementation::variants.
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options);
 
@@ -36,6 +33,9 @@ class Backward {
 
   TuningRecord tuning() const;
   std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+  /// Whether the tensors lie so that they can be copied in boxes, and dq in chunks of 16 bytes.
+  static bool takes(const Tensors& tensors);
 
   /// Ordered on the stream, whose context must be current.
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;

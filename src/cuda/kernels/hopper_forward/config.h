@@ -7,6 +7,7 @@
 
 #include "device/reference.cuh"
 #include "kernels/configuration.h"
+#include "strobe/implementation.h"
 
 namespace strobe::cuda {
 
@@ -116,14 +117,16 @@ struct Candidate {
 // have 232, three have 160, four have 112. In order of preference where there is plenty to do: more
 // warpgroups read keys and values from shared memory less often.
 inline constexpr std::array kCandidates = {
-    Candidate{64, {.block_keys = 64, .warpgroups = 4, .stages = 4}, Room::nothing, 0, 2048},
+    Candidate{64, {.block_keys = 64, .warpgroups = 4, .stages = 4}, Room::causal, 0, 2048},
     Candidate{
         64, {.block_keys = 128, .warpgroups = 2, .stages = 3}, Room::everything, 0, 2048, true},
-    Candidate{64, {.block_keys = 128, .warpgroups = 3}, Room::causal},
+    Candidate{64, {.block_keys = 128, .warpgroups = 3}, Room::fixed_reference},
     Candidate{64, {.block_keys = 112, .warpgroups = 3}, Room::masks},
+    Candidate{96, {.block_keys = 112, .warpgroups = 3}, Room::causal},
     Candidate{96, {.block_keys = 96, .warpgroups = 3}, Room::masks},
-    Candidate{128, {.block_keys = 160, .warpgroups = 2, .query_slots = 1}, Room::masks, 8192},
+    Candidate{128, {.block_keys = 160, .warpgroups = 2, .query_slots = 1}, Room::masks, 4096},
     Candidate{128, {.block_keys = 128, .warpgroups = 2}},
+    Candidate{144, {.block_keys = 80, .warpgroups = 3, .query_slots = 1}, Room::nothing},
     Candidate{192, {.block_keys = 112, .warpgroups = 2, .query_slots = 1}, Room::masks},
     Candidate{192, {.block_keys = 96, .warpgroups = 2, .query_slots = 1}},
     Candidate{256, {.block_keys = 64, .warpgroups = 2, .query_slots = 1}},
@@ -149,6 +152,23 @@ constexpr bool suits_pairs(const HopperForwardFeatures& features, const HopperFo
 }
 
 }  // namespace hopper_forward
+
+/// What weights are best relative to, if nothing else is asked for. A fixed reference saves the
+/// search for a row's maximum, and a block that it is too low for is multiplied again once a tile.
+/// That must take no more than a seventh of a tile's time, whatever the inputs are: so there must
+/// be many keys. Windows have few; where logits are made or dims are large, the search costs
+/// little, and from 64 to 96 registers are too few for both it and a large tile.
+constexpr Reference choose_reference(const HopperForwardFeatures& features,
+                                     const hopper_forward::Work& work,
+                                     SoftmaxReference wanted = SoftmaxReference::automatic) {
+  const int dim = std::max(features.dim, features.value_dim);
+  const long long many_keys = dim <= 64 && !features.window_right ? 2048 : 4096;
+  const bool possible = !features.window_left && !makes_logits(features);
+  const bool worth_it = work.keys >= many_keys && (dim <= 64 || (dim > 96 && dim <= 128));
+  const bool fixed =
+      wanted == SoftmaxReference::fixed || (wanted == SoftmaxReference::automatic && worth_it);
+  return possible && fixed ? Reference::fixed : Reference::running;
+}
 
 /// The first candidate that keeps all multiprocessors about as busy as any would.
 inline HopperForwardConfig choose_hopper_forward(const HopperForwardFeatures& features,

@@ -41,9 +41,6 @@ class Consumer {
         warpgroup_(warpgroup),
         turns_(warpgroup),
         tiles_(shared.control().tiles),
-        queries_(shared.control().queries[warpgroup]),
-        keys_(shared.control().keys),
-        values_(shared.control().values),
         softmax_(params.unit) {}
 
   STROBE_DEVICE void run() {
@@ -59,7 +56,6 @@ class Consumer {
       } else {
         end(tile());
         give_queries_back();
-        queries_.next();
         const bool more = next_tile();
         give_tile_back();
         if (!more) return;
@@ -85,22 +81,30 @@ class Consumer {
     if (lane_index() == 0) tiles_.release(tiles_.slot_before());
   }
 
-  /// By every warp that is done with a slot.
-  template <class Slots>
-  STROBE_DEVICE void release(const Slots& slots) const {
-    if (lane_index() == 0) slots.release(slots.slot());
+  STROBE_DEVICE const SlotBarriers<config::kQuerySlots>& queries() const {
+    return shared_.control().queries[warpgroup_];
   }
+  /// Every tile has its queries.
+  STROBE_DEVICE SlotTurn<config::kQuerySlots> query_turn() const {
+    return SlotTurn<config::kQuerySlots>(tiles_.number());
+  }
+  STROBE_DEVICE const SlotBarriers<config::kStages>& keys() const { return shared_.control().keys; }
+  STROBE_DEVICE const SlotBarriers<config::kStages>& values() const {
+    return shared_.control().values;
+  }
+  /// Values are multiplied a block later than keys.
+  STROBE_DEVICE SlotTurn<config::kStages> value_turn() const { return turn_.before(); }
 
   STROBE_DEVICE void start_scores_of_block() {
     // Described anew each time, for want of registers to keep the descriptions in.
-    const Word queries = ptx::again(shared_.queries(queries_.slot(), warpgroup_));
-    keys_.wait();
+    const Word queries = ptx::again(shared_.queries(query_turn().slot(), warpgroup_));
+    keys().wait(turn_);
     turns_.wait();
-    start_scores(scores_, queries, shared_.keys(keys_.slot()));
+    start_scores(scores_, queries, shared_.keys(turn_.slot()));
   }
   STROBE_DEVICE void start_output_of_block() {
-    values_.wait();
-    start_output(output_, weights_, shared_.values(values_.slot()));
+    values().wait(value_turn());
+    start_output(output_, weights_, shared_.values(value_turn().slot()));
     turns_.pass();
   }
   /// Scores were started before the last `pending` groups of products.
@@ -109,16 +113,15 @@ class Consumer {
     ptx::wgmma_wait<pending>();
     ptx::pin(scores_.tile[0]);
   }
-  STROBE_DEVICE void give_keys_back() {
-    release(keys_);
-    keys_.next();
+  /// By every warp.
+  STROBE_DEVICE void give_keys_back() const {
+    if (lane_index() == 0) keys().release(turn_.slot());
   }
   STROBE_DEVICE void finish_output() {
     ptx::wgmma_wait<0>();
     ptx::pin(output_.tile[0]);
     ptx::pin(weights_);
-    release(values_);
-    values_.next();
+    if (lane_index() == 0) values().release(value_turn().slot());
   }
 
   STROBE_DEVICE int first_query() const { return tile().first_query + warpgroup_ * kWarpgroupRows; }
@@ -156,9 +159,42 @@ class Consumer {
         .blocks<config::kBlockKeys>(first, first + kWarpgroupRows);
   }
 
+  /// Where later queries see more, the last blocks of a tile may be none of this warpgroup's: if
+  /// they are no longer than what others are ahead. With a fixed reference there are many keys, and
+  /// too few registers.
+  static constexpr bool kLetsPass =
+      config::kLastQueriesFirst && !kFixedReference &&
+      (config::kWarpgroups - 1) * kWarpgroupRows >= config::kBlockKeys;
+
+  /// The last block that is computed, one at least.
+  STROBE_DEVICE int last_block() const {
+    if constexpr (!kLetsPass) return tile().last_block();
+    return larger(smaller(visible_blocks().end, tile().block_end) - 1, 0);
+  }
+
+  /// Gives a block of keys and values back unseen.
+  STROBE_DEVICE void let_pass() {
+    keys().wait(turn_);
+    give_keys_back();
+    values().wait(turn_);
+    if (lane_index() == 0) values().release(turn_.slot());
+    turn_.next();
+  }
+
+  /// Blocks after the last that is computed, but for as many as have passed.
+  STROBE_DEVICE void let_hidden_pass(int passed) {
+    if constexpr (kLetsPass) {
+      for (int left = tile().last_block() - last_block() - passed; left > 0; --left) {
+        turns_.wait();
+        turns_.pass();
+        let_pass();
+      }
+    }
+  }
+
   /// The first scores of a tile: nothing to rescale yet.
   STROBE_DEVICE void take_first() {
-    const int block = tile().last_block();
+    const int block = last_block();
     make_logits(block);
     if (!visible_blocks().is_full(block)) hide_scores(block);
     softmax_ = Softmax(params_.unit);
@@ -177,17 +213,18 @@ class Consumer {
       if (softmax_.take_below(scores_, kLimit)) return false;
       ptx::wgmma_wait<0>();  // for the registers of the weights
       ptx::pin(weights_);
-      multiply_again(scores_, shared_.queries(queries_.slot(), warpgroup_),
-                     shared_.keys(keys_.slot()));
+      multiply_again(scores_, shared_.queries(query_turn().slot(), warpgroup_),
+                     shared_.keys(turn_.slot()));
       clear(weights_);
       fits_ = false;
     }
     return softmax_.take(scores_, factor);
   }
 
-  /// The first tile, or any where queries have one slot only.
-  STROBE_DEVICE void begin() {
-    queries_.wait();
+  /// The first scores of a tile that is not gone over to. Some blocks may have passed already.
+  STROBE_DEVICE void begin(int passed = 0) {
+    let_hidden_pass(passed);
+    queries().wait(query_turn());
     start_scores_of_block();
     turns_.pass();
     finish_scores<0>();
@@ -195,13 +232,14 @@ class Consumer {
     take_first();
     pack<Element>(weights_, scores_);
     output_.clear();
+    turn_.next();
   }
 
   /// All blocks but the first, and the output of all but the last. Where something is hidden at one
   /// end only, the other blocks have a loop of their own; where at both, registers are too few.
   STROBE_DEVICE void attend() {
     const Blocks blocks = visible_blocks();
-    int block = tile().last_block() - 1;
+    int block = last_block() - 1;
     if constexpr (config::kWindowLeft) {
       const int first = tile().first_block();
       for (; block >= first; --block) step<true>(blocks, block);
@@ -238,12 +276,13 @@ class Consumer {
 #pragma unroll
       for (int r = 0; r < Output::kRows; ++r) output_.scale_row(r, factor[r]);
     }
+    turn_.next();
   }
 
   /// The last output of a tile together with the first scores of the next.
   STROBE_DEVICE void go_over() {
-    queries_.next();
-    queries_.wait();
+    if (kLetsPass && last_block() < tile().last_block()) return leave();
+    queries().wait(query_turn());
     start_scores_of_block();
     start_output_of_block();
     finish_scores<1>();
@@ -252,24 +291,37 @@ class Consumer {
     take_first();
     finish_output();
     pack<Element>(weights_, scores_);  // first, for the scores take twice the registers
-    store(tile_before(), softmax_done, queries_.slot_before());
+    store(tile_before(), softmax_done);
     give_tile_back();
     output_.clear();
+    turn_.next();
+  }
+
+  /// The last output of a tile in the turn of a block that passes, of the next one.
+  STROBE_DEVICE void leave() {
+    turns_.wait();
+    start_output_of_block();
+    finish_output();
+    store(tile_before(), softmax_);
+    give_tile_back();
+    let_pass();
+    begin(1);
   }
 
   STROBE_DEVICE void end(const Tile& done) {
     turns_.wait();
     start_output_of_block();
     finish_output();
-    store(done, softmax_, queries_.slot());
+    store(done, softmax_);
     if (is_first_of_warpgroup()) ptx::wait_until_stores_have_read();
     __syncwarp();
   }
 
-  STROBE_DEVICE void store(const Tile& tile, Softmax& softmax, int slot) {
+  /// By way of where its queries were. If those have one slot, the tile is still the present one.
+  STROBE_DEVICE void store(const Tile& tile, Softmax& softmax) {
     const Epilogue epilogue(params_, output_map_, tile, warpgroup_,
                             1 + config::kWarpgroups + warpgroup_);
-    epilogue.store(output_, softmax, shared_.queries(slot, warpgroup_));
+    epilogue.store(output_, softmax, shared_.queries(query_turn().slot_before(), warpgroup_));
     storing_ = true;
   }
 
@@ -279,7 +331,7 @@ class Consumer {
     if (!storing_) return;
     if (is_first_of_warpgroup()) {
       ptx::wait_until_stores_have_read();
-      queries_.release(queries_.slot_before());
+      queries().release(query_turn().slot_before());
     }
     __syncwarp();
     storing_ = false;
@@ -291,9 +343,7 @@ class Consumer {
   int warpgroup_;
   Turns turns_;
   SlotUser<kTileSlots> tiles_;
-  SlotUser<config::kQuerySlots> queries_;
-  SlotUser<config::kStages> keys_;
-  SlotUser<config::kStages> values_;
+  SlotTurn<config::kStages> turn_{};  ///< of keys
 
   Scores scores_;
   Weights weights_;

@@ -15,22 +15,18 @@ namespace {
 
 constexpr std::int64_t kMaxDim = 256;
 
-HopperForwardFeatures features_of(const Problem& problem, bool fast) {
+HopperForwardFeatures features_of(const Problem& problem) {
   const Window window = problem.effective_window();
-  HopperForwardFeatures features = {.arithmetic = arithmetic_of(problem.dtype, false),
-                                    .dim = static_cast<int>(problem.dim),
-                                    .value_dim = static_cast<int>(problem.value_dim()),
-                                    .window_left = window.left >= 0,
-                                    .window_right = window.right >= 0,
-                                    .variable_length = problem.varlen(),
-                                    .positive_scale = problem.softmax_scale() > 0,
-                                    .softcap = problem.softcap > 0,
-                                    .alibi = problem.alibi,
-                                    .sinks = problem.sinks};
-  // Windows are short, and where logits are made the maximum costs little.
-  if (fast && !features.window_left && !makes_logits(features))
-    features.reference = Reference::fixed;
-  return features;
+  return {.arithmetic = arithmetic_of(problem.dtype, false),
+          .dim = static_cast<int>(problem.dim),
+          .value_dim = static_cast<int>(problem.value_dim()),
+          .window_left = window.left >= 0,
+          .window_right = window.right >= 0,
+          .variable_length = problem.varlen(),
+          .positive_scale = problem.softmax_scale() > 0,
+          .softcap = problem.softcap > 0,
+          .alibi = problem.alibi,
+          .sinks = problem.sinks};
 }
 
 std::int64_t query_blocks(const Problem& problem, const HopperForwardConfig& config) {
@@ -52,8 +48,15 @@ Work work_of(const Problem& problem, int multiprocessors) {
           .multiprocessors = multiprocessors};
 }
 
+HopperForwardFeatures features_of(const Problem& problem, const PlanOptions& options,
+                                  const Work& work) {
+  HopperForwardFeatures features = features_of(problem);
+  features.reference = choose_reference(features, work, options.reference);
+  return features;
+}
+
 constexpr std::string_view options_text(const HopperForwardFeatures& features) {
-  return features.reference == Reference::fixed ? "fast" : "";
+  return features.reference == Reference::fixed ? "fixed" : "";
 }
 
 jit::Tunable tunable(const driver::Device& device, const Problem& problem,
@@ -68,7 +71,7 @@ jit::Tunable tunable(const driver::Device& device, const Problem& problem,
 Chosen<HopperForwardConfig> config_of(const driver::Device& device, const Problem& problem,
                                       const PlanOptions& options) {
   const Work work = work_of(problem, device.multiprocessors());
-  const HopperForwardFeatures features = features_of(problem, options.fast);
+  const HopperForwardFeatures features = features_of(problem, options, work);
   const auto read = [&](std::string_view text) { return parse_variant(text, features, work); };
   return choose_variant(choose_hopper_forward(features, work), options.variant, read, kVariantForm,
                         tunable(device, problem, features));
@@ -102,7 +105,8 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
   add({.arithmetic = Arithmetic::fp16}, kShort);
   add({.arithmetic = Arithmetic::fp16, .dim = 64, .value_dim = 64, .window_right = true}, kShort);
   add({.dim = 40, .value_dim = 40}, kShort);
-  add({.dim = 136, .value_dim = 136, .window_right = true}, kShort);
+  for (const int dim : {136, 144})
+    add({.dim = dim, .value_dim = dim, .window_right = true}, kShort);
   for (const int dim : {64, 128, 256})
     add({.dim = dim, .value_dim = dim, .variable_length = true}, kShort);
   add({.dim = 64, .value_dim = 64, .window_right = true, .variable_length = true}, kShort);
@@ -118,7 +122,11 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
       add({.dim = dim, .value_dim = dim, .window_right = causal, .reference = Reference::fixed},
           kShort);
   }
-  add({.reference = Reference::fixed}, kLong);
+  for (const int dim : {64, 128}) {
+    for (const bool causal : {false, true})
+      add({.dim = dim, .value_dim = dim, .window_right = causal, .reference = Reference::fixed},
+          kLong);
+  }
   add({.window_right = true, .variable_length = true, .reference = Reference::fixed}, kLong);
   for (const int dim : {64, 192, 256}) {
     add({.dim = dim,
@@ -158,22 +166,23 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
          half && plain && some && few && takes_dim(problem.dim) && takes_dim(problem.value_dim());
 }
 
-bool takes(const Tensors& tensors) {
+bool Forward::takes(const Tensors& tensors) {
   return has_boxes(tensors.q) && has_boxes(tensors.k) && has_boxes(tensors.v) &&
          has_boxes(tensors.out);
 }
 
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options,
                                   int multiprocessors) {
-  const HopperForwardFeatures features = features_of(problem, options.fast);
-  const HopperForwardConfig usual =
-      choose_hopper_forward(features, work_of(problem, multiprocessors));
+  const Work work = work_of(problem, multiprocessors);
+  const HopperForwardFeatures features = features_of(problem, options, work);
+  const HopperForwardConfig usual = choose_hopper_forward(features, work);
   return variant_texts(usual.shape, worth_trying(features), variant_text);
 }
 
 void keep_variant(const driver::Device& device, const Problem& problem, const PlanOptions& options,
                   const std::optional<TunedVariant>& tuned) {
-  jit::keep_tuned_variant(tunable(device, problem, features_of(problem, options.fast)), tuned);
+  const Work work = work_of(problem, device.multiprocessors());
+  jit::keep_tuned_variant(tunable(device, problem, features_of(problem, options, work)), tuned);
 }
 
 Forward::Forward(const driver::Device& device, const Problem& problem, const PlanOptions& options)

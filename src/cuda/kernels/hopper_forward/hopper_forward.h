@@ -22,10 +22,6 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
 /// Whether the kernel takes the problem on such a device.
 bool takes(const Problem& problem, const jit::Architecture& architecture);
 
-/// Whether the unit can copy tensors that lie so: their rows begin at multiples of 16 bytes, and no
-/// axis is broadcast or runs backwards.
-bool takes(const Tensors& tensors);
-
 /// Ways to cut the problem, the usual one first; see Implementation::variants.
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options,
                                   int multiprocessors);
@@ -42,6 +38,10 @@ class Forward {
 
   TuningRecord tuning() const;
   std::size_t workspace_bytes() const { return workspace_.bytes(); }
+
+  /// Whether the unit can copy tensors that lie so: their rows begin at multiples of 16 bytes, and
+  /// no axis is broadcast or runs backwards.
+  static bool takes(const Tensors& tensors);
 
   /// Ordered on the stream, whose context must be current.
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;

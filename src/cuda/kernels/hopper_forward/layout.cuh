@@ -21,7 +21,7 @@ constexpr ptx::HalfType kHalfType = ElementOf<config::kArithmetic>::kType;
 constexpr int kBlockQueries = config::kWarpgroups * kWarpgroupRows;
 constexpr int kConsumerWarps = config::kWarpgroups * 4;
 constexpr int kColumns = round_up(config::kDim, 16);  ///< that are multiplied
-constexpr int kValueColumns = round_up(config::kValueDim, 16);
+constexpr int kValueColumns = round_up(config::kValueDim, 8);
 
 using QueryTile = SwizzledTile<kWarpgroupRows, config::kDim>;  ///< a warpgroup's
 using OutputTile = SwizzledTile<kWarpgroupRows, config::kValueDim>;

@@ -26,23 +26,20 @@ STROBE_DEVICE void start_scores(Scores& scores, Word queries, Word keys) {
 /// The same by each warp on its own, done when it returns: slow, but no other warp has to come.
 STROBE_DEVICE void multiply_again(Scores& scores, Word queries, Word keys) {
   using Multiply = MultiplyOf<config::kArithmetic>::Type;
+  constexpr int kStepsAtOnce = config::kWarpgroups == 2 ? 4 : 1;  // where there are registers
   const Word thread = ptx::again(threadIdx.x);
   const Word query = thread % kWarpgroupThreads / 32 * 16 + thread % 16;
-  const Word key = thread / 16 % 2 * 8 + thread % 8;
   scores.clear();
-#pragma unroll 1
+#pragma unroll kStepsAtOnce
   for (Word step = 0; step < kColumns / 16; ++step) {
     Word left[4];
     ptx::load_matrices(left, queries + QueryTile::chunk_offset(query, 2 * step + thread / 16 % 2));
-    const Word first_keys = keys + KeyTile::chunk_offset(key, 2 * step + thread / 8 % 2);
+    const Word first_keys = keys + KeyTile::chunk_offset(thread % 8, 2 * step + thread / 8 % 2);
 #pragma unroll
-    for (int c = 0; c < config::kBlockKeys / 16; ++c) {
-      Word right[4];
-      ptx::load_matrices(right, first_keys + 16 * c * KeyTile::kLineBytes);
-      Multiply::add(scores.tile[0][2 * c], Multiply::left(left),
-                    Multiply::right(right[0], right[1]));
-      Multiply::add(scores.tile[0][2 * c + 1], Multiply::left(left),
-                    Multiply::right(right[2], right[3]));
+    for (int c = 0; c < Scores::kColumnTiles; ++c) {
+      Word right[2];
+      ptx::load_two_matrices(right, first_keys + 8 * c * KeyTile::kLineBytes);
+      Multiply::add(scores.tile[0][c], Multiply::left(left), Multiply::right(right[0], right[1]));
     }
   }
 }

@@ -1,7 +1,6 @@
 #include "cuda/kernels/pad_rows/pad_rows.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 #include "core/text.h"
@@ -20,7 +19,7 @@ jit::KernelDescription description() {
           .source = "kernels/pad_rows/pad_rows.cu",
           .entries = {"pad_rows", "cut_rows"},
           .threads = kThreads,
-          .max_registers = 40};
+          .max_registers = 64};
 }
 
 /// The tensor as [batch, rows, heads, dim].
@@ -72,18 +71,21 @@ Params params_of(const TensorView& tensor, const void* dense, std::int64_t padde
           .dense_row_bytes = static_cast<int>(padded_bytes)};
 }
 
-/// As many threads for a position as its chunks need, and positions to fill the block.
 void launch(const driver::Function& function, const Params& params, unsigned max_blocks,
             abi::Stream stream) {
-  const std::int64_t positions = params.batch * params.rows;
-  const auto chunks = static_cast<unsigned>(params.heads * (params.dense_row_bytes / kChunkBytes));
-  if (positions == 0 || chunks == 0) return;
-  const unsigned across = std::min<unsigned>(std::bit_ceil(chunks), kThreads);
-  const unsigned down = kThreads / across;
-  const auto blocks =
-      static_cast<unsigned>(std::min<std::int64_t>((positions + down - 1) / down, max_blocks));
-  driver::launch(function, {.grid = {.x = blocks}, .block = {.x = across, .y = down}}, stream,
-                 params);
+  constexpr std::int64_t kMostBatches = 65535;
+  constexpr std::int64_t kRun = std::int64_t{kThreads} * kChunksAtOnce;
+  const std::int64_t chunks =
+      params.rows * params.heads * (params.dense_row_bytes / kChunkBytes + 1);
+  if (params.batch == 0 || params.rows == 0 || params.heads == 0) return;
+  const std::int64_t batches = std::min<std::int64_t>(params.batch, kMostBatches);
+  const std::int64_t most = std::max<std::int64_t>(1, max_blocks / batches);
+  driver::launch(function,
+                 {.grid = {.x = static_cast<unsigned>(
+                               std::min<std::int64_t>((chunks + kRun - 1) / kRun, most)),
+                           .y = static_cast<unsigned>(batches)},
+                  .block = {.x = kThreads}},
+                 stream, params);
 }
 
 }  // namespace

@@ -15,4 +15,7 @@ struct Params {
   int dense_row_bytes;  // with the padding
 };
 
+/// Chunks of 16 bytes that a thread has on their way at a time.
+inline constexpr int kChunksAtOnce = 4;
+
 }  // namespace strobe::cuda::pad_rows
