@@ -33,13 +33,13 @@ STROBE_INLINE Vec exp_difference(Vec x, Vec base) {
   const Vec shifted = fma(distance, splat(1.44269504F), magic);
   const Vec n = shifted - magic;
   const Vec r = fma(n, splat(2.12194440e-4F), x - fma(n, splat(0.693359375F), base));
-  Vec p = splat(1.9875691500e-4F);
-  p = fma(p, r, splat(1.3981999507e-3F));
-  p = fma(p, r, splat(8.3334519073e-3F));
-  p = fma(p, r, splat(4.1665795894e-2F));
-  p = fma(p, r, splat(1.6666665459e-1F));
-  p = fma(p, r, splat(5.0000001201e-1F));
-  p = fma(p, r * r, r) + splat(1.0F);
+  // 1 + r + r^2 q(r), where a q of degree 4 is enough for 4e-9; its terms in pairs, which wait for
+  // each other less than one after the other would.
+  const Vec z = r * r;
+  const Vec low = fma(r, splat(1.6666520e-1F), splat(4.9999994e-1F));
+  const Vec middle = fma(r, splat(8.3688507e-3F), splat(4.1668400e-2F));
+  const Vec high = fma(z, splat(1.3814321e-3F), middle);
+  const Vec p = fma(z, fma(z, high, low), r) + splat(1.0F);
   return scale_by_power(p, shifted, distance, splat(-87.3F));
 }
 
