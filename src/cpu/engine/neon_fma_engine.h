@@ -1,7 +1,8 @@
 #pragma once
-// FmaEngine with its three products in assembly. Included after cpu/simd/neon.h, in the namespace
-// STROBE_ISA names.
+// FmaEngine with its three products and exact exponentials in assembly. Included after
+// cpu/simd/neon.h, in the namespace STROBE_ISA names.
 
+#include "cpu/engine/neon_exp.h"
 #include "cpu/engine/neon_fma.h"
 #include "cpu/generic/fma_engine.h"
 
@@ -17,6 +18,11 @@ struct NeonFmaEngine : FmaEngine<Zeros::multiply> {
     const auto* b = static_cast<const float*>(query_panel);
     for (std::int64_t r = 0; r < keys; r += 8)
       fma_tile_8x12<Into::replace>(depth, a + r * depth, 8, b, c + r * kPanel, kPanel);
+  }
+
+  static void put_exponentials(PreciseExp, std::int64_t rows, const float* scores, float scale,
+                               const float* base, float* row_sum, void* block) {
+    exp_rows_12(rows, scores, scale, base, row_sum, static_cast<float*>(block));
   }
 
   static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,

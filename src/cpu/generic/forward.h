@@ -124,6 +124,12 @@ inline void advance_base(std::int64_t rows, const float* scores, float scale,
   }
 }
 
+/// An engine that takes all exponentials of a block itself, and has no background.
+template <class Engine, class Exp>
+concept AtOnce = requires(std::int64_t rows, float scale, const float* from, float* sum, void* to) {
+  Engine::put_exponentials(Exp(), rows, from, scale, from, sum, to);
+};
+
 /// Logits to probabilities relative to the base, handed to the engine; adds them to the row sums.
 /// `keep` [rows][lanes] is what dropout leaves of them, null without.
 template <ForwardEngine Engine, class Exp>
@@ -133,14 +139,21 @@ STROBE_INLINE void exponentiate(std::int64_t rows, const float* scores, float sc
   constexpr int kLanes = Engine::kPanel;
   constexpr int kRows = Engine::kBlockRows;
   constexpr int kVectors = Engine::kBlockVectors;
+  // Where nothing was visible yet the base is -inf; relative to 0, e^-inf is 0 all the same.
+  float reference[kLanes];
+  for (int lane = 0; lane < kLanes; ++lane)
+    reference[lane] = base[lane] == -kInfinity ? 0.0F : base[lane];
+  if constexpr (AtOnce<Engine, Exp>) {
+    if (keep == nullptr)
+      return Engine::put_exponentials(Exp(), rows, scores, scale, reference, row_sum,
+                                      probabilities);
+  }
   background.pace(rows / kRows * (kLanes / kWidth / kVectors), 1);
   for (int first = 0; first < kLanes / kWidth; first += kVectors) {
     Exp exp[kVectors];
     Vec sum[kRows][kVectors];
     for (int v = 0; v < kVectors; ++v) {
-      // Where nothing was visible yet the base is -inf; relative to 0, e^-inf is 0 all the same.
-      const Vec reference = load(base + (first + v) * kWidth);
-      exp[v] = Exp(scale, select(equal(reference, splat(-kInfinity)), splat(0.0F), reference));
+      exp[v] = Exp(scale, load(reference + (first + v) * kWidth));
       for (auto& row : sum) row[v] = splat(0.0F);
     }
     for (std::int64_t j = 0; j < rows; j += kRows) {

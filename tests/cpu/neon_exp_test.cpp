@@ -1,0 +1,73 @@
+// The exponentials of NEON against the vector mathematics that every instruction set shares, with
+// memory behind the operands that may not be touched.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+// The vector type comes first: what follows is written in terms of it.
+#define STROBE_ISA neon
+#include "cpu/simd/neon.h"
+
+#include "cpu/engine/neon_exp.h"
+#include "cpu/generic/math.h"
+#include "support/fenced.h"
+
+namespace strobe::cpu::neon {
+namespace {
+
+using test::draw;
+using test::Fenced;
+
+constexpr float kScale = 0.37F;
+
+float shared_exp(float x, float base) {
+  float lanes[kWidth];
+  store(lanes, PreciseExp(kScale, splat(base))(splat(x)));
+  return lanes[0];
+}
+
+TEST(NeonExp, IsTheSharedOneToTheLastBit) {
+  for (const std::int64_t rows : {2, 4, 8, 128}) {
+    Fenced x(rows * 48);
+    Fenced base(48);
+    Fenced sum(48);
+    Fenced p(rows * 48);
+    std::mt19937 random(7);
+    for (int lane = 0; lane < 12; ++lane) {
+      base.floats()[lane] = 4 * draw(random);
+      sum.floats()[lane] = static_cast<float>(lane);
+    }
+    for (std::int64_t i = 0; i < rows * 12; ++i)
+      x.floats()[i] = draw(random) * (i % 5 == 0 ? 50.0F : 5.0F);
+    exp_rows_12(rows, x.floats(), kScale, base.floats(), sum.floats(), p.floats());
+    for (int lane = 0; lane < 12; ++lane) {
+      float total = 0;
+      for (std::int64_t j = 0; j < rows; ++j) {
+        const std::int64_t i = j * 12 + lane;
+        ASSERT_EQ(p.floats()[i], shared_exp(x.floats()[i], base.floats()[lane])) << x.floats()[i];
+        total += p.floats()[i];
+      }
+      EXPECT_EQ(sum.floats()[lane], static_cast<float>(lane) + total) << rows << " rows";
+    }
+  }
+}
+
+TEST(NeonExp, AtTheEdges) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const float x[24] = {-kInf, -1e30F, 3.0F, 1e30F, kInf, std::nanf(""), -240.0F, -232.0F};
+  const float base[12] = {0, 0, 3.0F * kScale, 1e30F * kScale, 0, 0, 0, 0};
+  float sum[12] = {};
+  float p[24];
+  exp_rows_12(2, x, kScale, base, sum, p);
+  EXPECT_EQ(p[0], 0.0F);
+  EXPECT_EQ(p[1], 0.0F);
+  EXPECT_EQ(p[2], 1.0F);
+  EXPECT_EQ(p[3], 1.0F);
+  EXPECT_TRUE(std::isnan(p[5]));
+  EXPECT_EQ(p[6], 0.0F);                                     // e^-88.8
+  EXPECT_NEAR(p[7] / std::exp(-232.0 * kScale), 1.0, 1e-5);  // e^-85.8
+}
+
+}  // namespace
+}  // namespace strobe::cpu::neon
