@@ -12,6 +12,10 @@ namespace {
 struct NeonFmaEngine : FmaEngine<Zeros::multiply> {
   static_assert(kPanel == 12 && kPackRows == 8 && kColumnStep == 8);
 
+  // Sums of values are loaded and stored once a block, and one of twice as many keys still streams
+  // from the second cache as fast as it is multiplied.
+  static constexpr int kKeyBlock = 256;
+
   static void scores(std::int64_t keys, std::int64_t depth, const void* key_rows,
                      const void* query_panel, float* c) {
     const auto* a = static_cast<const float*>(key_rows);
