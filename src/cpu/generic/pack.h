@@ -95,6 +95,11 @@ inline bool all_zero(Vec check) {
   return zero;
 }
 
+inline void prefetch(const void* from, std::int64_t bytes) {
+  for (std::int64_t i = 0; i < bytes; i += 64)
+    __builtin_prefetch(static_cast<const char*>(from) + i);
+}
+
 /// `count` rows as float32 [rows][padded], zero past what there is. Returns whether every element
 /// is finite.
 template <class RowOf>
@@ -104,6 +109,8 @@ inline bool widen_rows(RowOf row, DType dtype, std::int64_t count, std::int64_t 
   with_element(dtype, [&](auto element) {
     using Element = decltype(element);
     for (std::int64_t r = 0; r < count; ++r) {
+      // Between two rows of a head lie those of the others, and the core does not foresee the jump.
+      prefetch(row(smaller(r + 2, count - 1)), columns * bytes_of(dtype));
       check = check + widen_row<Element>(static_cast<const typename Element::Type*>(row(r)),
                                          columns, padded, target + r * padded);
     }
