@@ -162,7 +162,7 @@ constexpr Reference choose_reference(const HopperForwardFeatures& features,
                                      const hopper_forward::Work& work,
                                      SoftmaxReference wanted = SoftmaxReference::automatic) {
   const int dim = std::max(features.dim, features.value_dim);
-  const long long many_keys = dim <= 64 && !features.window_right ? 2048 : 4096;
+  const long long many_keys = dim > 64 ? 4096 : features.window_right ? 8192 : 2048;
   const bool possible = !features.window_left && !makes_logits(features);
   const bool worth_it = work.keys >= many_keys && (dim <= 64 || (dim > 96 && dim <= 128));
   const bool fixed =
