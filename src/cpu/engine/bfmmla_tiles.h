@@ -135,7 +135,7 @@
   STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD(6, x, 32), STROBE_LOAD(7, x, 48),   \
                  STROBE_LOAD(6, x, 64), STROBE_LOAD(7, x, 80), , , )            \
   STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD(6, x, 96), STROBE_LOAD(7, x, 112),  \
-                 STROBE_LOAD(6, x, next), STROBE_LOAD(7, x, next + 16),         \
+                 STROBE_LOAD(6, x, next), STROBE_LOAD(7, x, (next) + 16),         \
                  STROBE_LOAD_PAIR(0, 1, y, 96), STROBE_LOAD_PAIR(2, 3, y, 128), \
                  STROBE_LOAD_PAIR(4, 5, y, 160))
 // With high x * low y, and before it with low x * low y.
@@ -200,17 +200,17 @@
 // x of this step at `here`; after it comes the x at `next` of `from_x`, and of `from_y` the y's at
 // `y0` and two strides of `group` on.
 #define STROBE_KEYS(here, from_x, next, from_y, y0, group)                                       \
-  STROBE_PRODUCT(STROBE_ROWS_Y, STROBE_LOAD(6, x, here + 32), STROBE_LOAD(7, x, here + 48),      \
-                 STROBE_LOAD(6, from_x, next), STROBE_LOAD(7, from_x, next + 16),                \
-                 STROBE_LOAD_PAIR(0, 1, from_y, y0), STROBE_LOAD_PAIR(2, 3, from_y, y0 + group), \
-                 STROBE_LOAD_PAIR(4, 5, from_y, y0 + 2 * group))
+  STROBE_PRODUCT(STROBE_ROWS_Y, STROBE_LOAD(6, x, (here) + 32), STROBE_LOAD(7, x, (here) + 48),      \
+                 STROBE_LOAD(6, from_x, next), STROBE_LOAD(7, from_x, (next) + 16),                \
+                 STROBE_LOAD_PAIR(0, 1, from_y, y0), STROBE_LOAD_PAIR(2, 3, from_y, (y0) + (group)), \
+                 STROBE_LOAD_PAIR(4, 5, from_y, (y0) + 2 * (group)))
 #define STROBE_KEYS_SAME_Y(here, next)                                                      \
-  STROBE_PRODUCT(STROBE_ROWS_Y, STROBE_LOAD(6, x, here + 32), STROBE_LOAD(7, x, here + 48), \
-                 STROBE_LOAD(6, x, next), STROBE_LOAD(7, x, next + 16), , , )
+  STROBE_PRODUCT(STROBE_ROWS_Y, STROBE_LOAD(6, x, (here) + 32), STROBE_LOAD(7, x, (here) + 48), \
+                 STROBE_LOAD(6, x, next), STROBE_LOAD(7, x, (next) + 16), , , )
 #define STROBE_FIRST_KEYS(group)        \
   STROBE_LOAD_PAIR(0, 1, y, 0)          \
   STROBE_LOAD_PAIR(2, 3, y, group)      \
-  STROBE_LOAD_PAIR(4, 5, y, 2 * group)  \
+  STROBE_LOAD_PAIR(4, 5, y, 2 * (group))  \
   STROBE_LOAD_PAIR(6, 7, x, 0)
 
 #define STROBE_PANEL_ONE_TERM                 \
