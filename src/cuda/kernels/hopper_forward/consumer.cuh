@@ -203,21 +203,22 @@ class Consumer {
     fits_ = true;
   }
 
-  /// The scores of a block that hides nothing, whose keys are still there. Returns as
-  /// Softmax::take does. What the fixed reference is too low for is multiplied again; from then on
-  /// the reference runs until the end of the tile, so that this happens once.
-  STROBE_DEVICE bool take_relative_to_first(float (&factor)[Scores::kRows]) {
+  /// The scores of a block that hides nothing. Returns false, and the scores are lost, if the fixed
+  /// reference is too low for them.
+  STROBE_DEVICE bool take_relative_to_first(float (&factor)[Scores::kRows], bool& rescale) {
     // So far sums and output are from overflowing, also where the output's type has few exponents.
     constexpr float kLimit = config::kArithmetic == Arithmetic::fp16 ? 0x1p15F : 0x1p32F;
-    if (fits_) {
-      if (softmax_.take_below(scores_, kLimit)) return false;
-      ptx::wgmma_wait<0>();  // for the registers of the weights
-      ptx::pin(weights_);
-      multiply_again(scores_, shared_.queries(query_turn().slot(), warpgroup_),
-                     shared_.keys(turn_.slot()));
-      clear(weights_);
-      fits_ = false;
-    }
+    if (fits_) return softmax_.take_below(scores_, kLimit);
+    rescale = softmax_.take(scores_, factor);
+    return true;
+  }
+
+  /// Multiplies scores that were lost again; their keys are still there. From then on the reference
+  /// runs until the end of the tile, so that this happens once.
+  STROBE_DEVICE bool take_again(float (&factor)[Scores::kRows]) {
+    multiply_again(scores_, shared_.queries(query_turn().slot(), warpgroup_),
+                   shared_.keys(turn_.slot()));
+    fits_ = false;
     return softmax_.take(scores_, factor);
   }
 
@@ -260,17 +261,20 @@ class Consumer {
     if constexpr (config::kQuerySlots > 1) give_queries_back();
     finish_scores<1>();
     float factor[Scores::kRows];
-    bool rescale;
+    bool rescale = false;
     if constexpr (kFixedReference && !may_hide) {
-      rescale = take_relative_to_first(factor);
+      const bool fits = take_relative_to_first(factor, rescale);
+      // Now, for all warps must come to where products are awaited, and some may go on alone.
+      finish_output();
+      if (!fits) rescale = take_again(factor);
       give_keys_back();
     } else {
       give_keys_back();
       make_logits(block);
       if (may_hide && !blocks.is_full(block)) hide_scores(block);
       rescale = softmax_.take(scores_, factor);
+      finish_output();
     }
-    finish_output();
     pack<Element>(weights_, scores_);
     if (rescale) {
 #pragma unroll

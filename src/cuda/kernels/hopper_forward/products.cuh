@@ -55,12 +55,4 @@ STROBE_DEVICE void start_output(Output& output, const Weights& weights, Word val
   ptx::wgmma_commit();
 }
 
-STROBE_DEVICE void clear(Weights& weights) {
-#pragma unroll
-  for (int step = 0; step < config::kBlockKeys / 16; ++step) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) weights[step][i] = 0;
-  }
-}
-
 }  // namespace strobe::cuda
