@@ -85,7 +85,8 @@ TEST_F(OnDevice, RecordsSayWhichAndHow) {
   const json record = json::parse(outcome.out);
   EXPECT_EQ(record["implementation"], "cuda:flash");
   EXPECT_EQ(record["device"], "cuda:1");
-  EXPECT_EQ(record["options"], (json{{"tf32", true}, {"deterministic", true}, {"reference", "fixed"}}));
+  EXPECT_EQ(record["options"],
+            (json{{"tf32", true}, {"deterministic", true}, {"reference", "fixed"}}));
   EXPECT_EQ(record["machine"]["gpu"]["name"], "Fake GPU");
   EXPECT_EQ(record["plan"]["deterministic"], "yes");
 }
