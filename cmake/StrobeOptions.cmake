@@ -28,4 +28,8 @@ if(STROBE_SANITIZE)
   target_compile_options(strobe_options INTERFACE
     -fsanitize=${STROBE_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   target_link_options(strobe_options INTERFACE -fsanitize=${STROBE_SANITIZE})
+  # On Arm, Clang checks products of 128 bits by a function that GCC's library does not have.
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+    target_link_options(strobe_options INTERFACE --rtlib=compiler-rt --unwindlib=libgcc)
+  endif()
 endif()
