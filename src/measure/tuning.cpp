@@ -29,6 +29,16 @@ Problem small_version(Problem problem) {
   return problem;
 }
 
+/// Its options, with what the plan chose by the lengths said aloud: a small problem would choose
+/// another.
+PlanOptions as_planned(const Benchmark& b) {
+  PlanOptions options = b.options;
+  for (const auto& [name, value] : b.tuning) {
+    if (name == "reference") options.reference = parse_softmax_reference(value).value();
+  }
+  return options;
+}
+
 /// Tries variants of one problem. Each stays in its place in `tuning_.variants`.
 class Tuner {
  public:
@@ -171,7 +181,7 @@ bool Tuner::proven(VariantResult& result) const {
   if (b.accuracy.verdict != Verdict::not_checked || problem_.varlen()) return true;
   const Implementation* const implementation = &implementation_;
   const Report report =
-      verify({.problem = small_version(problem_)}, std::span(&implementation, 1), b.options)
+      verify({.problem = small_version(problem_)}, std::span(&implementation, 1), as_planned(b))
           .front();
   if (report.status == Status::ok) {
     b.accuracy.verdict = Verdict::pass;
