@@ -105,7 +105,7 @@ struct KeptVariant {
   std::string architecture{};
   std::string compiler{};
   std::string kernel{};
-  std::string options{};  ///< "fast", "deterministic"
+  std::string options{};  ///< "reference fixed", "deterministic"
   std::string problem{};  ///< its text form
   TunedVariant tuned{};
   std::string path{};

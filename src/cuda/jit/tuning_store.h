@@ -21,7 +21,7 @@ struct TuningKey {
   std::string compiler{};  ///< "NVRTC 13.0"
   std::string kernel{};
   std::string sources{};  ///< of the kernel, as sources_text tells them apart
-  std::string options{};  ///< that make it another kernel: "fast"
+  std::string options{};  ///< that make it another kernel: "deterministic"
   std::string problem{};  ///< its text form
 
   bool operator==(const TuningKey&) const = default;

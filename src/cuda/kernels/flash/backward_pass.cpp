@@ -34,7 +34,7 @@ TuningRecord BackwardPass::tuning() const {
 
 std::size_t BackwardPass::workspace_bytes() const {
   if (!hopper_) return portable().workspace_bytes();
-  // What the Hopper kernel takes needs no padding, so that this is all the portable ones need.
+  // Only tensors of rows that need no padding may come to the portable ones: this is all they need.
   WorkspacePlan for_portable;
   portable_backward::plan_arrays(problem_, portable_backward::features_of(problem_, options_),
                                  jit::Architecture::of(device_), for_portable);

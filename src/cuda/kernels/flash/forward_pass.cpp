@@ -29,7 +29,7 @@ TuningRecord ForwardPass::tuning() const {
 }
 
 std::size_t ForwardPass::workspace_bytes() const {
-  // What the Hopper kernel takes needs no padding, so that the portable one would need none.
+  // Only tensors of rows that need no padding may come to the portable one: it needs nothing.
   return hopper_ ? hopper_->workspace_bytes() : portable().workspace_bytes();
 }
 

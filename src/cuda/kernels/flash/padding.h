@@ -9,7 +9,7 @@ namespace strobe::cuda::flash {
 /// none.
 class Padding {
  public:
-  /// Takes room for the copies.
+  /// Takes room for the copies. The problem must be there as long as this is.
   Padding(const driver::Device& device, const Problem& problem, WorkspacePlan& workspace);
 
   /// The problem with dims of whole chunks, and the scale that it has without.

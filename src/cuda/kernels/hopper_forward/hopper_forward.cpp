@@ -56,7 +56,7 @@ HopperForwardFeatures features_of(const Problem& problem, const PlanOptions& opt
 }
 
 constexpr std::string_view options_text(const HopperForwardFeatures& features) {
-  return features.reference == Reference::fixed ? "fixed" : "";
+  return features.reference == Reference::fixed ? "reference fixed" : "";
 }
 
 jit::Tunable tunable(const driver::Device& device, const Problem& problem,
@@ -105,8 +105,10 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
   add({.arithmetic = Arithmetic::fp16}, kShort);
   add({.arithmetic = Arithmetic::fp16, .dim = 64, .value_dim = 64, .window_right = true}, kShort);
   add({.dim = 40, .value_dim = 40}, kShort);
-  for (const int dim : {136, 144})
-    add({.dim = dim, .value_dim = dim, .window_right = true}, kShort);
+  for (const int dim : {136, 144}) {
+    for (const bool causal : {false, true})
+      add({.dim = dim, .value_dim = dim, .window_right = causal}, kShort);
+  }
   for (const int dim : {64, 128, 256})
     add({.dim = dim, .value_dim = dim, .variable_length = true}, kShort);
   add({.dim = 64, .value_dim = 64, .window_right = true, .variable_length = true}, kShort);
