@@ -136,7 +136,8 @@ Trial Contender::trial() {
           .run = [this] { execution_->run(); },
           .check = [this] { reject_if_unwritten(*execution_); },
           .check_idle = [this] { reject_if_written(*execution_); },
-          .stopwatch = &stopwatch_of(result_.device),
+          .stopwatch =
+              result_.policy.stopwatch ? result_.policy.stopwatch : &stopwatch_of(result_.device),
           .cache = result_.cache(),
           .turns = result_.copies};
 }

@@ -52,6 +52,7 @@ struct SamplingPolicy {
   int max_samples = 10000;  ///< at most, whatever the target
   double budget_s = 2;      ///< no further sample is begun after this many seconds
   bool pin = true;          ///< each thread to a core while it is timed
+  Stopwatch* stopwatch = nullptr;  ///< in place of the device's own, for tests
 
   Cache cache_on(Device::Kind kind) const { return kind == Device::Kind::cpu ? cache : gpu_cache; }
 

@@ -126,6 +126,7 @@ void Tuner::race(Operands& operands, const Places& others, const SpotCheck* chec
   policy.warmup_s = 0.1;
   policy.min_samples = min_samples;
   policy.budget_s = seconds / static_cast<double>(places.size());
+  policy.stopwatch = policy_.stopwatch;
   std::vector<Benchmark> results = benchmark(entrants, operands, problem_.pass, check, policy);
   const Benchmark& usual = results.front();
   for (std::size_t i = 0; i < places.size(); ++i) {

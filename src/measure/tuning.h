@@ -36,8 +36,9 @@ struct Tuning {
 };
 
 struct TuningPolicy {
-  double budget_s = 30;  ///< for all samples together
-  int threads = 1;       ///< to compile on
+  double budget_s = 30;            ///< for all samples together
+  int threads = 1;                 ///< to compile on
+  Stopwatch* stopwatch = nullptr;  ///< as in SamplingPolicy
 };
 
 /// Called before each step of the work.
