@@ -87,7 +87,7 @@ tsan:  ## the threaded tests under ThreadSanitizer
 	@scripts/setup test sanitize
 	@$(call configure,build-tsan,tsan)
 	cmake --build build-tsan
-	$(ctest) build-tsan --tests-regex 'Thread|Parallel'
+	GTEST_FILTER='*Thread*:*Parallel*' $(ctest) build-tsan
 
 fuzz:  ## each fuzz target for FUZZ_SECONDS (60)
 	@scripts/setup run sanitize
