@@ -85,6 +85,7 @@ inline void load_box(Word to, const TensorMap& map, const BoxOrigin& origin, Wor
     perform();
   else
     block.units.loads.push_back({address, perform});
+  block.made_progress();  // whoever waits for the box can go on, if not in this turn
 }
 
 inline void store_box(const TensorMap& map, const BoxOrigin& origin, Word from) {
