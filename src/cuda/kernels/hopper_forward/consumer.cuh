@@ -172,11 +172,13 @@ class Consumer {
     return larger(smaller(visible_blocks().end, tile().block_end) - 1, 0);
   }
 
-  /// Gives a block of keys and values back unseen.
+  /// Gives a block of keys and values back unseen, when every lane knows that it has come: one that
+  /// looks too late would mistake the next for it.
   STROBE_DEVICE void let_pass() {
     keys().wait(turn_);
-    give_keys_back();
     values().wait(turn_);
+    __syncwarp();
+    give_keys_back();
     if (lane_index() == 0) values().release(turn_.slot());
     turn_.next();
   }
