@@ -52,6 +52,12 @@ struct WindowMask {
     return larger<Wide>(0, smaller<Wide>(length_q, key - right - length_k + length_q));
   }
 
+  /// Behind the last one that does.
+  STROBE_DEVICE Wide seen_until(Wide key) const {
+    if (!left_limited) return length_q;
+    return larger<Wide>(0, smaller<Wide>(length_q, key + left + 1 - length_k + length_q));
+  }
+
   /// For queries [query_begin, query_end), at least one. Both ends of what is seen move forward
   /// with the query, so the first and the last query decide.
   template <int block_keys>
@@ -77,13 +83,6 @@ struct WindowMask {
     return {static_cast<int>(begin / block_queries), above(end),
             whole ? above(seen_from(last_key)) : 0,
             whole ? static_cast<int>(seen_until(key) / block_queries) : 0};
-  }
-
- private:
-  /// Queries [seen_from, seen_until) see a key.
-  STROBE_DEVICE Wide seen_until(Wide key) const {
-    if (!left_limited) return length_q;
-    return larger<Wide>(0, smaller<Wide>(length_q, key + left + 1 - length_k + length_q));
   }
 };
 

@@ -11,7 +11,11 @@ namespace strobe::cuda {
 struct HopperBackwardFeatures {
   Arithmetic arithmetic = Arithmetic::bf16;  ///< bf16 or fp16
   int dim = 128;                             ///< of keys and values, a multiple of 8 to 256
-  bool causal = false;
+  bool window_left = false;
+  bool window_right = false;  ///< also if causal
+  bool variable_length = false;
+  bool softcap = false;
+  bool alibi = false;
   bool deterministic = false;  ///< dq is bit-equal in every run; dk and dv always are
 };
 
@@ -45,19 +49,27 @@ struct HopperBackwardConfig {
 
 namespace hopper_backward {
 
-/// A way to cut that serves dims up to `dim`.
+/// A way to cut that serves dims up to `dim`, and has registers for so many of softcap and ALiBi.
 struct Candidate {
   int dim;
+  int logits;
   HopperBackwardShape shape;
+
+  constexpr bool serves(const HopperBackwardFeatures& features) const {
+    return features.dim <= dim && features.softcap + features.alibi <= logits;
+  }
 };
 
 // dk and dv take `dim` registers of a thread, or half as many if split; scores and their gradients
 // take block_queries, and another quarter of it if keys lag; 32 are needed for dq.
 inline constexpr std::array kCandidates = {
-    Candidate{64, {.block_queries = 128, .query_slots = 3}},
-    Candidate{128, {.block_queries = 64, .keys_lag = true, .query_slots = 3}},
-    Candidate{192, {.block_queries = 64, .splits_gradients = true, .slice_slots = 3}},
-    Candidate{256, {.block_queries = 64, .splits_gradients = true, .slice_slots = 1}},
+    Candidate{64, 0, {.block_queries = 128, .query_slots = 3}},
+    Candidate{
+        64, 2, {.block_queries = 64, .splits_gradients = true, .query_slots = 3, .slice_slots = 3}},
+    Candidate{128, 0, {.block_queries = 64, .keys_lag = true, .query_slots = 3}},
+    Candidate{128, 1, {.block_queries = 64, .query_slots = 3}},
+    Candidate{192, 2, {.block_queries = 64, .splits_gradients = true, .slice_slots = 3}},
+    Candidate{256, 2, {.block_queries = 64, .splits_gradients = true, .slice_slots = 1}},
 };
 
 /// Columns of dq that a warpgroup computes at a time; see QuerySlices.
@@ -90,13 +102,13 @@ constexpr int shared_bytes(const HopperBackwardConfig& config) {
 inline HopperBackwardConfig choose_hopper_backward(const HopperBackwardFeatures& features) {
   HopperBackwardShape shape = hopper_backward::kCandidates.back().shape;
   for (const auto& candidate : hopper_backward::kCandidates) {
-    if (features.dim <= candidate.dim) {
+    if (candidate.serves(features)) {
       shape = candidate.shape;
       break;
     }
   }
   // Faster where the copy unit has enough to do, or blocks are not at the same dq anyway.
-  const bool adds_itself = features.dim > 128 || (features.dim > 64 && features.causal);
+  const bool adds_itself = features.dim > 128 || (features.dim > 64 && features.window_right);
   if (adds_itself && !features.deterministic) shape.slice_slots = 0;
   return {features, shape};
 }
@@ -109,7 +121,11 @@ inline jit::KernelDescription description(const HopperBackwardConfig& config) {
           .entries = {"hopper_backward"},
           .constants = {arithmetic_constant(features.arithmetic),
                         {"kDim", features.dim},
-                        {"kCausal", features.causal},
+                        {"kWindowLeft", features.window_left},
+                        {"kWindowRight", features.window_right},
+                        {"kVariableLength", features.variable_length},
+                        {"kSoftcap", features.softcap},
+                        {"kAlibi", features.alibi},
                         {"kDeterministic", features.deterministic},
                         {"kSplitsGradients", shape.splits_gradients},
                         {"kKeysLag", shape.keys_lag},

@@ -16,19 +16,21 @@ class Consumer {
         params_(params),
         control_(shared.control()),
         first_row_(first_row),
-        first_key_(KeyBlock(params).first_key + first_row),
+        first_key_(shared.key_block(params).first_key + first_row),
         queries_(shared.control().queries) {}
 
   /// Calls step(walk) for every block of queries. The first is sure to be there: if the loop could
   /// be left out, the assembler would not let products run on from one step to the next.
   template <class Step>
   STROBE_DEVICE void for_each_block(Step step) const {
-    Walk walk(params_, KeyBlock(params_));
+    Walk walk(params_, key_block());
     do {
       step(walk);
       walk.next();
     } while (!walk.done());
   }
+
+  STROBE_DEVICE KeyBlock key_block() const { return shared_.key_block(params_); }
 
   /// Calls use(hidden) with what is hidden from the block of queries.
   template <class Use>
@@ -36,9 +38,15 @@ class Consumer {
     if (walk.is_full()) {
       use(NoHiddenQueries{});
     } else {
-      use(HiddenQueries(params_, first_key_ + warp_in_group() * 16, walk.first_query()));
+      use(HiddenQueries(mask_of(params_, key_block().sequence), warp_key(), walk.first_query()));
     }
   }
+
+  STROBE_DEVICE Powers powers(const Walk& walk) const {
+    return {params_, key_block(), walk, warp_key()};
+  }
+
+  STROBE_DEVICE int warp_key() const { return first_key_ + warp_in_group() * 16; }
 
   /// This warpgroup's rows of a tile of keys.
   STROBE_DEVICE Word rows_of(Word tile) const { return tile + first_row_ * KeyTile::kLineBytes; }
@@ -60,8 +68,8 @@ class Consumer {
     ptx::sync_threads(kBarrier, kWarpgroups * kWarpgroupThreads);
   }
 
+  /// Of the queries; their deltas follow.
   STROBE_DEVICE Word bases() const { return shared_.statistics(turn_.slot()); }
-  STROBE_DEVICE Word deltas() const { return bases() + Shared::kDeltas; }
 
   /// The gradients of scores to where all warpgroups find them, a row for each query.
   STROBE_DEVICE void share_gradients(const ScoreOperand& gradients, SlotTurn<kStages> turn) const {
@@ -81,7 +89,7 @@ class Consumer {
   }
 
   STROBE_DEVICE Epilogue epilogue() const {
-    return {params_, KeyBlock(params_), first_key_};
+    return {params_, key_block(), first_key_};
   }
 
   const Shared& shared_;

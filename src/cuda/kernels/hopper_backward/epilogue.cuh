@@ -12,8 +12,9 @@ class Epilogue {
       : params_(params), block_(block), first_key_(first_key) {}
 
   /// Starts to store sums times `factor` by way of `rows`, the warpgroup's of what was keys or
-  /// values. Says so if any of them is not finite.
-  STROBE_DEVICE void store(KeySums& sums, float factor, Word rows, const TensorMap& map) const {
+  /// values, to `to` and what is its map. Says so if any of them is not finite.
+  STROBE_DEVICE void store(KeySums& sums, float factor, Word rows, const TensorMap& map, void* to,
+                           const RowStrides& strides) const {
     float probe = 0;  // NaN if anything is not finite
 #pragma unroll
     for (int r = 0; r < KeySums::kRows; ++r) {
@@ -28,14 +29,11 @@ class Epilogue {
     ptx::fence_async_proxy();
     constexpr int kFirstBarrier = 2;  // one for each warpgroup
     ptx::sync_threads(kFirstBarrier + warp_index() / 4 - 1, kWarpgroupThreads);
-    if (!is_first_of_warpgroup() || first_key_ >= params_.seqlen_k) return;
-#pragma unroll
-    for (int panel = 0; panel < KeyTile::kPanels; ++panel) {
-      ptx::store_box(map,
-                     {{panel * KeyTile::kPanelColumns, first_key_, block_.head, block_.sequence}},
-                     rows + panel * KeyTile::kPanelBytes);
+    if (config::kVariableLength && first_key_ + kWarpgroupRows > block_.sequence.length_k) {
+      store_rows(rows, block_.rows(to, strides, first_key_), strides.row);
+    } else if (is_first_of_warpgroup() && first_key_ < block_.sequence.length_k) {
+      store_boxes(rows, map);
     }
-    ptx::commit_stores();
   }
 
   /// Shared memory must be there until the stores have read it.
@@ -44,6 +42,27 @@ class Epilogue {
   }
 
  private:
+  STROBE_DEVICE void store_boxes(Word rows, const TensorMap& map) const {
+    BoxOrigin origin = block_.key_origin(first_key_);
+#pragma unroll
+    for (int panel = 0; panel < KeyTile::kPanels; ++panel) {
+      origin.at[0] = panel * KeyTile::kPanelColumns;
+      ptx::store_box(map, origin, rows + panel * KeyTile::kPanelBytes);
+    }
+    ptx::commit_stores();
+  }
+
+  /// Where a box would also cover rows of the next sequence: chunk by chunk.
+  STROBE_DEVICE void store_rows(Word rows, Storage* to, Wide stride) const {
+    constexpr int kChunks = config::kDim / 8;
+    const int count = smaller(block_.sequence.length_k - first_key_, kWarpgroupRows);
+    for (int i = static_cast<int>(threadIdx.x) % kWarpgroupThreads; i < count * kChunks;
+         i += kWarpgroupThreads) {
+      *reinterpret_cast<uint4*>(to + i / kChunks * stride + i % kChunks * 8) =
+          ptx::load_chunk(rows + KeyTile::chunk_offset(i / kChunks, i % kChunks));
+    }
+  }
+
   const Params& params_;
   KeyBlock block_;
   int first_key_;

@@ -1,6 +1,7 @@
 // After the main kernel: dq from its sums, and whatever gradients came out as no number where the
 // mask hides what is none. Compiled with the configuration of portable_backward's rows.cu.
 
+#include "device/packed_blocks.cuh"
 #include "kernels/hopper_backward/query_slices.cuh"
 #include "kernels/portable_backward/hidden_gradients.cuh"
 
@@ -12,7 +13,7 @@ using Slices = QuerySlices<config::kTileQueries, config::kDim>;
 constexpr int kChunkElements = 8;
 constexpr int kChunks = config::kDim / kChunkElements;
 
-/// A block of queries of a head.
+/// A block of queries of a head, as tile_of numbers them.
 struct QueryTileRows {
   Sequence sequence;
   int head;
@@ -21,13 +22,21 @@ struct QueryTileRows {
   STROBE_DEVICE QueryTileRows(const Params& params, Word tile) {
     const Word blocks = static_cast<Word>(params.blocks);
     const Word heads = static_cast<Word>(params.heads);
-    sequence = sequence_at<false>(params, static_cast<int>(tile / blocks / heads));
+    int index = static_cast<int>(tile / blocks / heads);
+    int block = static_cast<int>(tile % blocks);
     head = static_cast<int>(tile / blocks % heads);
-    first = static_cast<int>(tile % blocks) * config::kTileQueries;
+    if constexpr (config::kVariableLength) {
+      const PackedBlocks<config::kTileQueries> packed = {params.cu_seqlens_q};
+      index = packed.sequence_of(block, params.sequences);
+      block -= packed.first_of(index);
+    }
+    sequence = sequence_at<config::kVariableLength>(params, index);
+    first = block * config::kTileQueries;
   }
 
   STROBE_DEVICE Storage* row(const Params& params, int query) const {
-    return rows_of(params.dq, params.dq_strides, sequence.index, query, head);
+    return rows_of(params.dq, params.dq_strides, sequence.index,
+                   static_cast<Wide>(sequence.first_q) + query, head);
   }
 };
 
@@ -60,7 +69,7 @@ STROBE_DEVICE void finish_tile(const Params& params, Word tile) {
     const int row = i / 2 % config::kTileQueries;
     const int column = (i / 2 / config::kTileQueries * 2 + i % 2) * kChunkElements;
     const int query = rows.first + row;
-    const bool exists = query < params.seqlen_q && column < config::kDim;
+    const bool exists = query < rows.sequence.length_q && column < config::kDim;
     const bool finite = !exists || finish_chunk(params, sums, row, column, rows.row(params, query));
     Word wrong = __ballot_sync(kAllLanes, !finite);
     __syncwarp();
@@ -83,23 +92,26 @@ STROBE_DEVICE void repair_keys(const Params& params) {
        i += step) {
     const int key = static_cast<int>(i % params.seqlen_k);
     const int key_head = static_cast<int>(i / params.seqlen_k % key_heads);
-    const Sequence sequence =
-        sequence_at<false>(params, static_cast<int>(i / params.seqlen_k / key_heads));
+    const Sequence sequence = sequence_at<config::kVariableLength>(
+        params, static_cast<int>(i / params.seqlen_k / key_heads));
+    if (key >= sequence.length_k) continue;
     const HiddenGradients hidden = {params, sequence, key_head * params.heads_per_key_head};
-    hidden.repair_key(rows_of(params.dk, params.dk_strides, sequence.index, key, key_head), key, 0,
+    const Wide row = static_cast<Wide>(sequence.first_k) + key;
+    hidden.repair_key(rows_of(params.dk, params.dk_strides, sequence.index, row, key_head), key, 0,
                       config::kDim);
-    hidden.repair_value(rows_of(params.dv, params.dv_strides, sequence.index, key, key_head), key,
+    hidden.repair_value(rows_of(params.dv, params.dv_strides, sequence.index, row, key_head), key,
                         0, config::kDim);
   }
 }
 
 }  // namespace
 
-/// `blocks` counts those of queries of a sequence. Grid: as many as one likes.
+/// `blocks` counts those of queries of a sequence, or of all that are packed. Grid: as many as one
+/// likes.
 extern "C" __global__ void __launch_bounds__(kThreads)
     hopper_finish(const __grid_constant__ Params params, const unsigned* not_finite) {
-  const Word tiles = static_cast<Word>(params.sequences) * static_cast<Word>(params.heads) *
-                     static_cast<Word>(params.blocks);
+  const Word sequences = config::kVariableLength ? 1 : static_cast<Word>(params.sequences);
+  const Word tiles = sequences * static_cast<Word>(params.heads) * static_cast<Word>(params.blocks);
   for (Word tile = blockIdx.x; tile < tiles; tile += gridDim.x) finish_tile(params, tile);
   if (*not_finite != 0) repair_keys(params);
 }

@@ -1,36 +1,87 @@
 #pragma once
 // From scores to probabilities, and to their gradients. With p the probabilities,
-//     dp = dout·vᵀ        ds = p ∘ (dp - delta)
+//     dp = dout·vᵀ        ds = p ∘ (dp - delta) ∘ softcap'
 // all transposed: keys are rows, queries columns.
 
+#include "device/logits.cuh"
 #include "kernels/hopper_backward/layout.cuh"
 
 namespace strobe::cuda {
 
 /// What a lane's keys hide in a block of queries.
 struct HiddenQueries {
-  int end[Scores::kRows];  ///< queries from the lane's first one to here do not see the key
+  int begin[Scores::kRows];  ///< from the lane's first query on, the first one that sees the key
+  int end[Scores::kRows];    ///< behind the last one, where queries end
 
   /// `first_key` is the warp's.
-  STROBE_DEVICE HiddenQueries(const Params& params, int first_key, int first_query) {
-    const Mask mask = mask_of(params);
+  STROBE_DEVICE HiddenQueries(const Mask& mask, int first_key, int first_query) {
+    const int first = first_query + Scores::column_index(0);
 #pragma unroll
     for (int r = 0; r < Scores::kRows; ++r) {
       const int key = first_key + Scores::row_index(r);
-      const int seen_from = static_cast<int>(mask.seen_from(key));
-      end[r] = key < params.seqlen_k ? seen_from - first_query - Scores::column_index(0)
+      begin[r] = key < mask.length_k ? static_cast<int>(mask.seen_from(key)) - first
                                      : config::kBlockQueries;
+      end[r] = static_cast<int>(mask.seen_until(key)) - first;
     }
   }
 
   STROBE_DEVICE bool contains(int row, int column_tile, int i) const {
-    return 8 * column_tile + i < end[row];
+    const int query = 8 * column_tile + i;
+    return query < begin[row] || (Walk::kQueriesEnd && query >= end[row]);
   }
 };
 
 /// Hides nothing.
 struct NoHiddenQueries {
   STROBE_DEVICE bool contains(int, int, int) const { return false; }
+};
+
+/// From a lane's scores of a block of queries to probabilities, all in powers of two. What belongs
+/// to all of them comes from the parameters, which take no registers.
+class Powers {
+ public:
+  /// `first_key` is the warp's.
+  STROBE_DEVICE Powers(const Params& params, const KeyBlock& keys, const Walk& walk, int first_key)
+      : params_(params) {
+    if constexpr (config::kAlibi) {
+      const Sequence& sequence = keys.sequence;
+      slope_ = kLog2E * params.alibi_slopes[sequence.index * params.alibi_sequence_stride +
+                                            walk.head(params, keys)];
+      const int position =
+          walk.first_query() + Scores::column_index(0) + sequence.length_k - sequence.length_q;
+#pragma unroll
+      for (int r = 0; r < Scores::kRows; ++r)
+        distance_[r] = static_cast<float>(position - first_key - Scores::row_index(r));
+    }
+  }
+
+  STROBE_DEVICE float probability(float score, float base, int row, int column_tile, int i) const {
+    float power = fmaf(score, params_.unit, -base);
+    if constexpr (config::kSoftcap) {
+      const float bent = hyperbolic_tangent<false>(score * params_.scale_by_cap);
+      power = fmaf(bent, params_.cap_unit, -base);
+    }
+    return ptx::exp2(power - penalty(row, column_tile, i));
+  }
+
+  /// How much a logit changes with the scaled score, told from the probability: there are no
+  /// registers to keep anything else. Where that has become zero, so is this.
+  STROBE_DEVICE float derivative(float p, float base, int row, int column_tile, int i) const {
+    const float power = ptx::log2(p) + base + penalty(row, column_tile, i);
+    const float bent = fminf(fmaxf(power * ptx::reciprocal(params_.cap_unit), -1.0F), 1.0F);
+    return 1.0F - bent * bent;
+  }
+
+ private:
+  /// ALiBi's.
+  STROBE_DEVICE float penalty(int row, int column_tile, int i) const {
+    if constexpr (!config::kAlibi) return 0;
+    return slope_ * fabsf(distance_[row] + static_cast<float>(8 * column_tile + i));
+  }
+
+  const Params& params_;
+  float slope_;
+  float distance_[Scores::kRows];  ///< of the lane's first query to its keys
 };
 
 /// Calls visit(element, row, column tile, i, what belongs to the query) for all scores of a lane.
@@ -49,22 +100,27 @@ STROBE_DEVICE void each_score(Scores& scores, Word of_queries, Visit visit) {
 }
 
 template <class Hidden>
-STROBE_DEVICE void make_probabilities(Scores& scores, Word bases, float unit,
+STROBE_DEVICE void make_probabilities(Scores& scores, Word bases, const Powers& powers,
                                       const Hidden& hidden) {
   each_score(scores, bases, [&](float& x, int r, int c, int i, float base) {
-    x = ptx::exp2(fmaf(x, unit, -base));
+    x = powers.probability(x, base, r, c, i);
     if (hidden.contains(r, c, i)) x = 0;
   });
 }
 
 /// What is hidden becomes zero, and not the NaN that comes of zero times something infinite.
 template <class Hidden>
-STROBE_DEVICE void make_score_gradients(Scores& gradients, Scores& probabilities, Word deltas,
-                                        const Hidden& hidden) {
-  each_score(gradients, deltas, [&](float& x, int r, int c, int i, float delta) {
+STROBE_DEVICE void make_score_gradients(Scores& gradients, Scores& probabilities, Word bases,
+                                        const Powers& powers, const Hidden& hidden) {
+  each_score(gradients, bases + Shared::kDeltas, [&](float& x, int r, int c, int i, float delta) {
     x = probabilities.at(r, c, i) * (x - delta);
     if (hidden.contains(r, c, i)) x = 0;
   });
+  if constexpr (config::kSoftcap) {
+    each_score(gradients, bases, [&](float& x, int r, int c, int i, float base) {
+      x *= powers.derivative(probabilities.at(r, c, i), base, r, c, i);
+    });
+  }
 }
 
 }  // namespace strobe::cuda

@@ -15,10 +15,29 @@ namespace {
 using portable_backward::blocks_of;
 
 HopperBackwardFeatures features_of(const Problem& problem, const PlanOptions& options) {
+  const Window window = problem.effective_window();
   return {.arithmetic = arithmetic_of(problem.dtype, false),
           .dim = static_cast<int>(problem.dim),
-          .causal = problem.causal,
+          .window_left = window.left >= 0,
+          .window_right = window.right >= 0,
+          .variable_length = problem.varlen(),
+          .softcap = problem.softcap > 0,
+          .alibi = problem.alibi,
           .deterministic = options.deterministic};
+}
+
+/// Blocks of a head's rows, of which the longest sequence has `length`: in all sequences together.
+/// Packed ones are as one, see PackedBlocks.
+std::int64_t blocks_of_all(const Problem& problem, std::int64_t length, std::int64_t total,
+                           int block) {
+  return problem.varlen() ? total / block + problem.batch
+                          : problem.batch * blocks_of(length, block);
+}
+std::int64_t query_blocks(const Problem& problem, const HopperBackwardShape& shape) {
+  return blocks_of_all(problem, problem.seqlen_q, problem.total_q(), shape.block_queries);
+}
+std::int64_t key_blocks(const Problem& problem, const HopperBackwardShape& shape) {
+  return blocks_of_all(problem, problem.keys(), problem.total_k(), shape.block_keys());
 }
 
 jit::Tunable tunable(const driver::Device& device, const Problem& problem,
@@ -57,15 +76,28 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
     all.push_back(description(choose_hopper_backward(features)));
   };
   for (const int dim : {64, 96, 128, 192, 256}) {
-    for (const bool causal : {false, true}) add({.dim = dim, .causal = causal});
+    for (const bool causal : {false, true}) add({.dim = dim, .window_right = causal});
+    add({.dim = dim, .window_left = true, .window_right = true, .variable_length = true});
+    add({.dim = dim, .window_right = true, .softcap = true});
   }
   add({.arithmetic = Arithmetic::fp16});
-  add({.arithmetic = Arithmetic::fp16, .dim = 64, .causal = true});
-  add({.dim = 40, .causal = true});
-  add({.dim = 64, .causal = true, .deterministic = true});
-  add({.causal = true, .deterministic = true});
+  add({.arithmetic = Arithmetic::fp16, .dim = 64, .window_right = true});
+  add({.dim = 40, .window_right = true});
+  add({.dim = 64, .window_right = true, .deterministic = true});
+  add({.window_right = true, .deterministic = true});
   add({.dim = 256, .deterministic = true});
-  HopperBackwardConfig adds_itself = choose_hopper_backward({.causal = true});
+  for (const int dim : {64, 128, 256}) {
+    add({.dim = dim, .variable_length = true});
+    add({.dim = dim, .window_right = true, .variable_length = true, .deterministic = true});
+    add({.dim = dim, .window_left = true, .alibi = true, .deterministic = true});
+    add({.dim = dim,
+         .window_left = true,
+         .window_right = true,
+         .variable_length = true,
+         .softcap = true,
+         .alibi = true});
+  }
+  HopperBackwardConfig adds_itself = choose_hopper_backward({.window_right = true});
   adds_itself.shape.slice_slots = 0;
   all.push_back(description(adds_itself));
   all.push_back(finish_description(
@@ -77,19 +109,21 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
 bool takes(const Problem& problem, const jit::Architecture& architecture) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   const bool half = problem.dtype == DType::bf16 || problem.dtype == DType::fp16;
-  const bool plain = problem.window.left < 0 && problem.window.right < 0 && problem.softcap == 0 &&
-                     !problem.alibi && !problem.sinks && !problem.bias && problem.dropout == 0 &&
-                     !problem.varlen();
+  const bool plain = !problem.bias && problem.dropout == 0;
+  // A logit's derivative is told from its probability, for which a tiny cap leaves too few digits.
+  const bool told = problem.softcap == 0 || problem.softcap >= 1;
   // With a single key dq and dk are zero to the last bit, if the gradients of probabilities are
   // multiplied as they were for the statistics.
-  const bool some = problem.batch > 0 && problem.seqlen_q > 0 && problem.keys() > 1;
+  const Window window = problem.effective_window();
+  const bool one_key = problem.keys() <= 1 || (window.left == 0 && window.right == 0);
+  const bool some = problem.batch > 0 && problem.seqlen_q > 0 && !one_key;
   const HopperBackwardShape shape = choose_hopper_backward(features_of(problem, {})).shape;
-  const std::int64_t heads = problem.batch * problem.heads;
   return architecture.major == 9 && architecture.specific && problem.pass == Pass::backward &&
-         half && plain && some && problem.dim % 8 == 0 && problem.dim <= kCandidates.back().dim &&
-         problem.value_dim() == problem.dim && problem.seqlen_q < kMost && problem.keys() < kMost &&
-         heads * blocks_of(problem.seqlen_q, shape.block_queries) < kMost &&
-         heads * blocks_of(problem.keys(), shape.block_keys()) < kMost;
+         half && plain && told && some && problem.dim % 8 == 0 &&
+         problem.dim <= kCandidates.back().dim && problem.value_dim() == problem.dim &&
+         problem.total_q() < kMost && problem.total_k() < kMost &&
+         problem.heads * query_blocks(problem, shape) < kMost &&
+         problem.heads * key_blocks(problem, shape) < kMost;
 }
 
 bool Backward::takes(const Tensors& tensors) {
@@ -120,10 +154,10 @@ Backward::Backward(const driver::Device& device, const Problem& problem, const P
       statistics_(device, problem, portable_backward::features_of(problem, options)),
       kernel_(jit::load(device, description(config_))),
       finish_(jit::load(device, finish_description(statistics_.rows().config, config_))),
-      query_blocks_(static_cast<int>(blocks_of(problem.seqlen_q, config_.shape.block_queries))),
-      key_blocks_(static_cast<int>(blocks_of(problem.keys(), config_.shape.block_keys()))) {
+      query_blocks_(query_blocks(problem, config_.shape)),
+      key_blocks_(key_blocks(problem, config_.shape)) {
   if (chosen.asked()) refuse_spills(variant_text(config_.shape), kernel_->resources());
-  const std::int64_t tiles = problem.batch * problem.heads * query_blocks_;
+  const std::int64_t tiles = problem.heads * query_blocks_;
   WorkspacePlan plan;
   plan.take(problem.heads * problem.total_q() * static_cast<std::int64_t>(sizeof(RowStatistics)));
   sums_ = plan.take(tiles * tile_floats(config_) * static_cast<std::int64_t>(sizeof(float)));
@@ -150,11 +184,15 @@ TuningRecord Backward::tuning() const {
 PortableBackwardParams Backward::row_params(const Tensors& tensors, void* workspace) const {
   std::byte* const begin = aligned_workspace(workspace);
   PortableBackwardParams params = portable_backward::params_of(problem_, tensors);
-  params.blocks = query_blocks_;
+  params.blocks = blocks_of_sequence(query_blocks_);
   params.statistics = reinterpret_cast<RowStatistics*>(begin);
   params.dq_sums = reinterpret_cast<float*>(begin + sums_);
   params.dq_sum_floats = static_cast<std::int64_t>((not_finite_ - sums_) / sizeof(float)) + 4;
   return params;
+}
+
+int Backward::blocks_of_sequence(std::int64_t of_all) const {
+  return static_cast<int>(problem_.varlen() ? of_all : of_all / problem_.batch);
 }
 
 HopperBackwardParams Backward::params(const PortableBackwardParams& rows, void* workspace) const {
@@ -164,16 +202,30 @@ HopperBackwardParams Backward::params(const PortableBackwardParams& rows, void* 
   params.dq_sums = rows.dq_sums;
   params.turns = reinterpret_cast<unsigned*>(begin + turns_);
   params.not_finite = reinterpret_cast<unsigned*>(begin + not_finite_);
+  params.cu_seqlens_q = rows.cu_seqlens_q;
+  params.cu_seqlens_k = rows.cu_seqlens_k;
+  params.alibi_slopes = rows.alibi_slopes;
+  params.dk = rows.dk;
+  params.dv = rows.dv;
+  params.dk_strides = rows.dk_strides;
+  params.dv_strides = rows.dv_strides;
+  params.alibi_sequence_stride = rows.alibi_sequence_stride;
   params.rows = rows.rows;
+  params.window_left = rows.window_left;
+  params.window_right = rows.window_right;
   params.sequences = rows.sequences;
   params.heads = rows.heads;
   params.heads_per_key_head = rows.heads_per_key_head;
   params.seqlen_q = rows.seqlen_q;
   params.seqlen_k = rows.seqlen_k;
-  params.query_blocks = query_blocks_;
-  params.key_blocks = key_blocks_;
+  params.query_blocks = rows.blocks;
+  params.key_blocks = blocks_of_sequence(key_blocks_);
   params.scale = rows.scale;
   params.unit = rows.scale * std::numbers::log2e_v<float>;
+  if (config_.features.softcap) {
+    params.scale_by_cap = rows.scale / rows.softcap;
+    params.cap_unit = rows.softcap * std::numbers::log2e_v<float>;
+  }
   return params;
 }
 
@@ -184,17 +236,19 @@ void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) 
   const HopperBackwardParams values = params(rows, workspace);
   const HopperBackwardShape& shape = config_.shape;
   statistics_.compute(problem_, rows, stream);
+  if (rows.dsinks != nullptr)
+    statistics_.rows().launch("portable_sink_gradients", problem_.heads, 1, 0, rows, stream);
   driver::launch(
       kernel_->function("hopper_backward"),
-      {.grid = {.x = static_cast<unsigned>(key_blocks_ * problem_.kv_heads() * problem_.batch)},
+      {.grid = {.x = static_cast<unsigned>(key_blocks_ * problem_.kv_heads())},
        .block = {.x = static_cast<unsigned>(HopperBackwardConfig::kThreads)},
        .dynamic_shared_bytes = shared_bytes(config_)},
       stream, tensor_map(tensors.q, shape.block_queries), tensor_map(tensors.k, shape.block_keys()),
       tensor_map(tensors.v, shape.block_keys()), tensor_map(tensors.dout, shape.block_queries),
       tensor_map(tensors.dk, kWarpgroupRows), tensor_map(tensors.dv, kWarpgroupRows), values);
   driver::launch(finish_->function("hopper_finish"),
-                 {.grid = {.x = static_cast<unsigned>(std::min(
-                               kMostFinishers, problem_.batch * problem_.heads * query_blocks_))},
+                 {.grid = {.x = static_cast<unsigned>(
+                               std::min(kMostFinishers, problem_.heads * query_blocks_))},
                   .block = {.x = static_cast<unsigned>(statistics_.rows().config.threads())}},
                  stream, rows, static_cast<const unsigned*>(values.not_finite));
 }

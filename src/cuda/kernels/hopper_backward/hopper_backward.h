@@ -44,6 +44,8 @@ class Backward {
   Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options,
            const Chosen<HopperBackwardConfig>& chosen);
 
+  /// As kernels count them.
+  int blocks_of_sequence(std::int64_t of_all) const;
   PortableBackwardParams row_params(const Tensors& tensors, void* workspace) const;
   HopperBackwardParams params(const PortableBackwardParams& rows, void* workspace) const;
 
@@ -53,8 +55,8 @@ class Backward {
   portable_backward::Statistics statistics_;
   std::shared_ptr<const jit::LoadedKernel> kernel_;
   std::shared_ptr<const jit::LoadedKernel> finish_;
-  int query_blocks_;
-  int key_blocks_;
+  std::int64_t query_blocks_;  ///< of a head, in all sequences
+  std::int64_t key_blocks_;    ///< likewise
   /// Where arrays are in the workspace, one after the other; the statistics are at its beginning.
   std::size_t sums_ = 0, turns_ = 0, not_finite_ = 0;
   std::size_t workspace_bytes_ = 0;

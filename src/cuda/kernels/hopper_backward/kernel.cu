@@ -19,6 +19,20 @@ STROBE_DEVICE void consume(const Shared& shared, const Params& params, int warpg
   }
 }
 
+/// Keys that nobody sees.
+STROBE_DEVICE void clear_gradients(const Params& params, const KeyBlock& keys) {
+  constexpr int kChunks = config::kDim / 8;
+  const int count = smaller(keys.sequence.length_k - keys.first_key, config::kBlockKeys);
+  Storage* const dk = keys.rows(params.dk, params.dk_strides, keys.first_key);
+  Storage* const dv = keys.rows(params.dv, params.dv_strides, keys.first_key);
+  for (int i = static_cast<int>(threadIdx.x); i < count * kChunks; i += config::kThreads) {
+    const int row = i / kChunks;
+    const int column = i % kChunks * 8;
+    *reinterpret_cast<uint4*>(dk + row * params.dk_strides.row + column) = uint4{0, 0, 0, 0};
+    *reinterpret_cast<uint4*>(dv + row * params.dv_strides.row + column) = uint4{0, 0, 0, 0};
+  }
+}
+
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backward(
@@ -36,9 +50,17 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
     ptx::prefetch_map(dout_map);
     shared.control().init();
   }
-  __syncthreads();
-
   const int warp = warp_index();
+  if (config::kVariableLength && warp == 1) {
+    const KeyBlock block = KeyBlock::of_this_block(params);
+    if (lane_index() == 0) shared.control().block = block;
+  }
+  __syncthreads();
+  if constexpr (kMayBeUnseen) {
+    const KeyBlock block = shared.key_block(params);
+    if (!is_seen(params, block)) return clear_gradients(params, block);
+  }
+
   if (warp < 4) {
     ptx::give_registers<config::kProducerRegisters>();
     if (warp == 1) StatisticsLoader(shared, params).run();

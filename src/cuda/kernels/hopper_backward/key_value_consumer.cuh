@@ -25,14 +25,15 @@ class KeyValueConsumer : Consumer {
 
   STROBE_DEVICE void run(const TensorMap& dk_map, const TensorMap& dv_map) {
     begin();
-    Walk walk(params_, KeyBlock(params_));
+    Walk walk(params_, key_block());
     for (; !walk.is_last(); walk.next()) step<false>(walk);
     step<true>(walk);
     end(walk);
 
     meet();  // all have left the keys
-    epilogue().store(dv_, 1.0F, rows_of(shared_.values()), dv_map);
-    epilogue().store(dk_, params_.scale, rows_of(shared_.keys()), dk_map);
+    epilogue().store(dv_, 1.0F, rows_of(shared_.values()), dv_map, params_.dv, params_.dv_strides);
+    epilogue().store(dk_, params_.scale, rows_of(shared_.keys()), dk_map, params_.dk,
+                     params_.dk_strides);
     epilogue().finish();
   }
 
@@ -103,12 +104,12 @@ class KeyValueConsumer : Consumer {
   STROBE_DEVICE void differentiate(const Walk& walk) {
     control_.statistics.wait(turn_);
     with_mask(walk, [&](const auto& hidden) {
-      make_probabilities(scores_, bases(), params_.unit, hidden);
+      make_probabilities(scores_, bases(), powers(walk), hidden);
     });
     ptx::wgmma_wait<kKeysLag ? 1 : 0>();
     ptx::pin(gradients_.tile[0]);
     with_mask(walk, [&](const auto& hidden) {
-      make_score_gradients(gradients_, scores_, deltas(), hidden);
+      make_score_gradients(gradients_, scores_, bases(), powers(walk), hidden);
     });
     __syncwarp();
     release(control_.statistics, turn_.slot());
@@ -152,7 +153,7 @@ class KeyValueConsumer : Consumer {
     ptx::wgmma_wait<pending>();
     ptx::pin(dq.tile[0]);
     release(control_.scores, turn_.slot());
-    const Wide tile = tile_of(params_, KeyBlock(params_), walk);
+    const Wide tile = tile_of(params_, key_block(), walk);
     if (!kQueriesLag || !turn_.is_first())
       slices_.write(dq, kQueriesLag ? tile_before_ : tile, warpgroup_);
     tile_before_ = tile;

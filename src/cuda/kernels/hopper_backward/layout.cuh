@@ -3,8 +3,10 @@
 
 #include "config.cuh"
 #include "device/mask.cuh"
+#include "device/packed_blocks.cuh"
 #include "device/ptx/warpgroup.cuh"
 #include "device/schedule.cuh"
+#include "device/sequence.cuh"
 #include "device/slots.cuh"
 #include "device/warpgroup.cuh"
 #include "kernels/hopper_backward/params.cuh"
@@ -14,6 +16,7 @@ namespace strobe::cuda {
 
 using Params = HopperBackwardParams;
 using Element = ElementOf<config::kArithmetic>::Type;
+using Storage = Element::Storage;
 constexpr ptx::HalfType kHalfType = ElementOf<config::kArithmetic>::kType;
 
 constexpr int kWarpgroups = 2;                        ///< that compute
@@ -30,48 +33,86 @@ using Scores = Accumulator<1, config::kBlockQueries / 8>;
 using KeySums = Accumulator<1, kColumns / 8>;  ///< of dk or dv
 using QuerySums = Accumulator<1, Slices::kColumns / 8>;
 using ScoreOperand = RegisterOperand<config::kBlockQueries>;
-using Mask = WindowMask<false, config::kCausal>;
+using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
 
-STROBE_DEVICE Mask mask_of(const Params& params) {
-  return {0, 0, params.seqlen_q, params.seqlen_k};
+STROBE_DEVICE Mask mask_of(const Params& params, const Sequence& sequence) {
+  return {params.window_left, params.window_right, sequence.length_q, sequence.length_k};
 }
 
 /// What a block works on.
 struct KeyBlock {
   int first_key;
   int head;  ///< of keys
-  int sequence;
+  Sequence sequence;
+  Wide first_tile;  ///< of the sequence's queries, of the first head: see tile_of
 
   /// The first keys come first: where the mask is causal, they are seen by the most queries. Not
   /// where blocks wait for others to add to dq: that one goes before which comes to a query first.
-  STROBE_DEVICE explicit KeyBlock(const Params& params) {
+  /// With variable lengths called by a whole warp.
+  STROBE_DEVICE static KeyBlock of_this_block(const Params& params) {
+    constexpr bool kLastFirst = config::kWindowRight && config::kDeterministic;
     const Schedule schedule = {params.key_blocks, params.heads / params.heads_per_key_head,
-                               params.sequences, 1};
-    const WorkItem item = schedule.item < config::kCausal && config::kDeterministic,
-                   1 > (blockIdx.x);
-    first_key = item.block * config::kBlockKeys;
-    head = item.head;
-    sequence = item.sequence;
+                               config::kVariableLength ? 1 : params.sequences, 1};
+    WorkItem item = schedule.item<kLastFirst, 1>(blockIdx.x);
+    Wide first_tile = static_cast<Wide>(item.sequence) * params.heads * params.query_blocks;
+    if constexpr (config::kVariableLength) {
+      const PackedBlocks<config::kBlockKeys> blocks = {params.cu_seqlens_k};
+      item.sequence = blocks.sequence_of(item.block, params.sequences);
+      item.block -= blocks.first_of(item.sequence);
+      first_tile = PackedBlocks<config::kBlockQueries>{params.cu_seqlens_q}.first_of(item.sequence);
+    }
+    return {item.block * config::kBlockKeys, item.head,
+            sequence_at<config::kVariableLength>(params, item.sequence), first_tile};
   }
+
+  /// A row of q, k and what is like them, as boxes have it: packed sequences are one.
+  STROBE_DEVICE BoxOrigin query_origin(int query, int query_head) const {
+    return {{0, sequence.first_q + query, query_head, box_sequence()}};
+  }
+  STROBE_DEVICE BoxOrigin key_origin(int key) const {
+    return {{0, sequence.first_k + key, head, box_sequence()}};
+  }
+
+  /// Rows of dk or dv from a key on.
+  STROBE_DEVICE Storage* rows(void* data, const RowStrides& strides, int key) const {
+    return static_cast<Storage*>(data) + sequence.index * strides.sequence +
+           static_cast<Wide>(sequence.first_k + key) * strides.row + head * strides.head;
+  }
+
+ private:
+  STROBE_DEVICE int box_sequence() const { return config::kVariableLength ? 0 : sequence.index; }
 };
 
+/// Whether there may be keys that no query sees, or blocks without keys.
+constexpr bool kMayBeUnseen = config::kWindowLeft || config::kVariableLength;
+
+STROBE_DEVICE bool is_seen(const Params& params, const KeyBlock& keys) {
+  if (keys.first_key >= keys.sequence.length_k) return false;
+  const Blocks blocks =
+      mask_of(params, keys.sequence)
+          .query_blocks<config::kBlockQueries, config::kBlockKeys>(keys.first_key);
+  return blocks.begin < blocks.end;
+}
+
 /// Whether blocks of keys begin at different queries, so that they do not all add to the same dq at
-/// once. Where the mask is causal they do anyway.
-constexpr bool kSpreads = !config::kCausal && !config::kDeterministic;
+/// once. Where a window limits what is seen they do anyway.
+constexpr bool kSpreads = !config::kWindowLeft && !config::kWindowRight && !config::kDeterministic;
 
 /// The blocks of queries that see the keys, of one head of the group after the other. There is one
-/// at least, for the last query sees all keys.
+/// at least, or nobody is here: see is_seen.
 class Walk {
  public:
   STROBE_DEVICE Walk(const Params& params, const KeyBlock& keys)
       : heads_left_(params.heads_per_key_head) {
     const Blocks blocks =
-        mask_of(params).query_blocks<config::kBlockQueries, config::kBlockKeys>(keys.first_key);
-    const bool whole = keys.first_key + config::kBlockKeys <= params.seqlen_k;
+        mask_of(params, keys.sequence)
+            .query_blocks<config::kBlockQueries, config::kBlockKeys>(keys.first_key);
+    const bool whole = keys.first_key + config::kBlockKeys <= keys.sequence.length_k;
     end_ = blocks.end;
     first_ = kSpreads ? keys.first_key / config::kBlockQueries % end_ : blocks.begin;
     block_ = first_;
     full_begin_ = whole ? blocks.full_begin : blocks.end;
+    full_end_ = blocks.full_end;
   }
 
   STROBE_DEVICE bool done() const { return heads_left_ == 0; }
@@ -87,9 +128,14 @@ class Walk {
   }
   STROBE_DEVICE int block() const { return block_; }
   STROBE_DEVICE int first_query() const { return block_ * config::kBlockQueries; }
-  /// Whether every query of the block sees every key. Those past the end see nothing, but that is
-  /// told by their statistics.
-  STROBE_DEVICE bool is_full() const { return block_ >= full_begin_; }
+  /// Whether every query of the block sees every key. Those past the end see nothing: that is told
+  /// by their statistics, but where they are another sequence's.
+  STROBE_DEVICE bool is_full() const {
+    return block_ >= full_begin_ && (!kQueriesEnd || block_ < full_end_);
+  }
+
+  /// Whether there are queries behind those that see a key.
+  static constexpr bool kQueriesEnd = config::kWindowLeft || config::kVariableLength;
 
  private:
   STROBE_DEVICE int block_after() const {
@@ -100,14 +146,14 @@ class Walk {
   int first_;
   int end_;
   int full_begin_;
+  int full_end_;
   int block_;
   int heads_left_;
 };
 
 /// Where the sums of a block of queries lie, in tiles.
 STROBE_DEVICE Wide tile_of(const Params& params, const KeyBlock& keys, const Walk& walk) {
-  return (static_cast<Wide>(keys.sequence) * params.heads + walk.head(params, keys)) *
-             params.query_blocks +
+  return keys.first_tile + static_cast<Wide>(walk.head(params, keys)) * params.query_blocks +
          walk.block();
 }
 
@@ -127,6 +173,7 @@ struct Control {
   SlotBarriers<kStages> statistics;
   SlotBarriers<kStages> scores;
   SlotBarriers<kSliceBarriers> slices[config::kSliceWriters];
+  KeyBlock block;  ///< with variable lengths
 
   /// By one thread.
   STROBE_DEVICE void init() {
@@ -167,6 +214,13 @@ class Shared {
     return begin_ + kStatistics + slot * kStatisticsBytes;
   }
   STROBE_DEVICE Control& control() const { return *control_; }
+
+  /// What this block works on: found once where sequences must be searched, else made anew each
+  /// time, for want of registers.
+  STROBE_DEVICE KeyBlock key_block(const Params& params) const {
+    if constexpr (config::kVariableLength) return control_->block;
+    return KeyBlock::of_this_block(params);
+  }
 
   static constexpr int kSliceBytes = Slices::kFloats * 4;
   static constexpr int kDeltas = config::kBlockQueries * 4;  ///< from the bases on

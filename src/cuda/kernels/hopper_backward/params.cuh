@@ -8,22 +8,36 @@ namespace strobe::cuda {
 
 struct HopperBackwardParams {
   const RowStatistics* statistics;  ///< as PortableBackwardParams has them
-  float* dq_sums;        ///< [sequences, heads, query_blocks, see query_slices.cuh], zero
-  unsigned* turns;       ///< [sequences, heads, query_blocks, writers], zero
-  unsigned* not_finite;  ///< becomes 1 if any of dk or dv is not
+  float* dq_sums;             ///< [sequences, heads, query_blocks, see query_slices.cuh], zero
+  unsigned* turns;            ///< [sequences, heads, query_blocks, writers], zero
+  unsigned* not_finite;       ///< becomes 1 if any of dk or dv is not
+  const int* cu_seqlens_q;    ///< [sequences + 1], with variable lengths
+  const int* cu_seqlens_k;    ///< likewise
+  const float* alibi_slopes;  ///< [heads], with ALiBi
+  void* dk;                   ///< these two for rows that cannot be stored in boxes
+  void* dv;
 
-  long long rows;  ///< of the statistics of a head
+  RowStrides dk_strides;
+  RowStrides dv_strides;
+  long long alibi_sequence_stride;
+
+  long long rows;          ///< of the statistics of a head
+  long long window_left;   ///< where it is limited, and then at most 2³²
+  long long window_right;  ///< likewise; 0 if causal
 
   int sequences;
   int heads;
   int heads_per_key_head;
-  int seqlen_q;
-  int seqlen_k;
-  int query_blocks;  ///< of a sequence
+  int seqlen_q;      ///< with variable lengths not used
+  int seqlen_k;      ///< likewise
+  int query_blocks;  ///< of a sequence; with variable lengths of all, which are then as one: see
+                     ///< PackedBlocks
   int key_blocks;    ///< likewise
 
   float scale;
-  float unit;  ///< scale · log₂ e
+  float unit;          ///< scale · log₂ e
+  float scale_by_cap;  ///< scale / cap, with a softcap
+  float cap_unit;      ///< cap · log₂ e, likewise
 };
 
 }  // namespace strobe::cuda

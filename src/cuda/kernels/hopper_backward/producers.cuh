@@ -11,7 +11,7 @@ namespace strobe::cuda {
 class OperandLoader {
  public:
   STROBE_DEVICE OperandLoader(const Shared& shared, const Params& params)
-      : shared_(shared), params_(params), block_(params) {}
+      : shared_(shared), params_(params), block_(shared.key_block(params)) {}
 
   STROBE_DEVICE void run(const TensorMap& key_map, const TensorMap& value_map,
                          const TensorMap& query_map, const TensorMap& dout_map) const {
@@ -32,7 +32,7 @@ class OperandLoader {
 
  private:
   STROBE_DEVICE void load_keys(SlotBarriers<1>& barriers, Word to, const TensorMap& map) const {
-    load_tile<KeyTile>(to, map, {{0, block_.first_key, block_.head, block_.sequence}},
+    load_tile<KeyTile>(to, map, block_.key_origin(block_.first_key),
                        SlotFiller<1>(barriers).barrier(), ptx::CachePolicy::evict_first);
   }
 
@@ -41,7 +41,7 @@ class OperandLoader {
                                   const Walk& walk) const {
     const int slot = filler.begin();
     load_tile<QueryTile>(slots + slot * QueryTile::kBytes, map,
-                         {{0, walk.first_query(), walk.head(params_, block_), block_.sequence}},
+                         block_.query_origin(walk.first_query(), walk.head(params_, block_)),
                          filler.barrier(), ptx::CachePolicy::evict_last);
     filler.end();
   }
@@ -58,13 +58,15 @@ class StatisticsLoader {
       : shared_(shared), params_(params) {}
 
   STROBE_DEVICE void run() const {
-    const KeyBlock block(params_);
+    const KeyBlock block = shared_.key_block(params_);
+    const auto [index, first_q, first_k, length_q, length_k] = block.sequence;
     const RowStatistics* const sequence =
-        params_.statistics + static_cast<Wide>(block.sequence) * params_.seqlen_q;
+        params_.statistics +
+        (config::kVariableLength ? first_q : static_cast<Wide>(index) * length_q);
     SlotFiller<kStages> slots(shared_.control().statistics);
     for (Walk walk(params_, block); !walk.done(); walk.next()) {
       load(shared_.statistics(slots.begin()), sequence + walk.head(params_, block) * params_.rows,
-           walk.first_query());
+           walk.first_query(), length_q);
       ptx::arrive(slots.barrier());  // every lane for what it stored
       slots.end();
     }
@@ -72,12 +74,11 @@ class StatisticsLoader {
 
  private:
   /// Queries past the end are as those that see nothing.
-  STROBE_DEVICE void load(Word to, const RowStatistics* from, int first_query) const {
+  STROBE_DEVICE static void load(Word to, const RowStatistics* from, int first_query, int end) {
 #pragma unroll
     for (int i = lane_index(); i < config::kBlockQueries; i += 32) {
       const int query = first_query + i;
-      const RowStatistics row =
-          query < params_.seqlen_q ? from[query] : RowStatistics{-minus_infinity(), 0.0F};
+      const RowStatistics row = query < end ? from[query] : RowStatistics{-minus_infinity(), 0.0F};
       ptx::store_word(to + i * 4, __float_as_uint(row.base));
       ptx::store_word(to + Shared::kDeltas + i * 4, __float_as_uint(row.delta));
     }
@@ -96,7 +97,7 @@ class SliceAdder {
       : shared_(shared), params_(params), writer_(writer) {}
 
   STROBE_DEVICE void run() const {
-    const KeyBlock block(params_);
+    const KeyBlock block = shared_.key_block(params_);
     SlotUser<kSliceBarriers> slots(shared_.control().slices[writer_]);
     for (Walk walk(params_, block); !walk.done(); walk.next()) {
       const Wide tile = tile_of(params_, block, walk);
@@ -115,10 +116,11 @@ class SliceAdder {
   /// Blocks of keys that add to the same queries first.
   STROBE_DEVICE int blocks_before(const KeyBlock& block, const Walk& walk) const {
     const int index = block.first_key / config::kBlockKeys;
-    if constexpr (!config::kCausal) return index;
+    if constexpr (!config::kWindowLeft && !config::kWindowRight) return index;
     const int first = walk.first_query();
-    const int end = smaller(first + config::kBlockQueries, params_.seqlen_q);
-    return mask_of(params_).blocks<config::kBlockKeys>(first, end).end - 1 - index;
+    const int end = smaller(first + config::kBlockQueries, block.sequence.length_q);
+    const Blocks seen = mask_of(params_, block.sequence).blocks<config::kBlockKeys>(first, end);
+    return config::kWindowRight ? seen.end - 1 - index : index - seen.begin;
   }
 
   static constexpr int kSlicesOfWriter = Slices::kCount / config::kSliceWriters;

@@ -35,7 +35,7 @@ class KeyConsumer : Consumer {
     if (turn_.is_first()) control_.values.wait({});
     control_.douts.wait(turn_);
     start_scores(gradients_, shared_.values(), shared_.douts(turn_.slot()));
-    with_mask(walk, [&](const auto& hidden) { differentiate(hidden); });
+    differentiate(walk);
     pack<Element>(score_gradients_, gradients_);
     share_gradients(score_gradients_, turn_);
     start_key_sums(dk_, score_gradients_, queries);
@@ -50,16 +50,19 @@ class KeyConsumer : Consumer {
     if (!turn_.is_first()) release(queries_, slot_before());
   }
 
-  template <class Hidden>
-  STROBE_DEVICE void differentiate(const Hidden& hidden) {
+  STROBE_DEVICE void differentiate(const Walk& walk) {
     control_.statistics.wait(turn_);
     ptx::wgmma_wait<1>();
     ptx::pin(scores_.tile[0]);
-    make_probabilities(scores_, bases(), params_.unit, hidden);
+    with_mask(walk, [&](const auto& hidden) {
+      make_probabilities(scores_, bases(), powers(walk), hidden);
+    });
     ptx::wgmma_wait<0>();
     ptx::pin(gradients_.tile[0]);
     release(control_.douts, turn_.slot());
-    make_score_gradients(gradients_, scores_, deltas(), hidden);
+    with_mask(walk, [&](const auto& hidden) {
+      make_score_gradients(gradients_, scores_, bases(), powers(walk), hidden);
+    });
     __syncwarp();
     release(control_.statistics, turn_.slot());
   }
@@ -92,7 +95,7 @@ class ValueConsumer : Consumer {
     release(queries_, queries_.slot());
     queries_.next();
     with_mask(walk, [&](const auto& hidden) {
-      make_probabilities(scores_, bases(), params_.unit, hidden);
+      make_probabilities(scores_, bases(), powers(walk), hidden);
     });
     __syncwarp();
     release(control_.statistics, turn_.slot());
@@ -117,7 +120,7 @@ class ValueConsumer : Consumer {
         release(control_.scores, turn_.slot());
       }
       ptx::pin(dq[slice % 2].tile[0]);
-      slices_.write(dq[slice % 2], tile_of(params_, KeyBlock(params_), walk), slice);
+      slices_.write(dq[slice % 2], tile_of(params_, key_block(), walk), slice);
     }
     turn_.next();
   }
@@ -147,7 +150,9 @@ class SplitConsumer : Consumer {
     }
     meet();  // all have left the keys and values
     epilogue().store(sums, has_keys_ ? params_.scale : 1.0F,
-                     has_keys_ ? shared_.keys() : shared_.values(), has_keys_ ? dk_map : dv_map);
+                     has_keys_ ? shared_.keys() : shared_.values(), has_keys_ ? dk_map : dv_map,
+                     has_keys_ ? params_.dk : params_.dv,
+                     has_keys_ ? params_.dk_strides : params_.dv_strides);
     epilogue().finish();
   }
 

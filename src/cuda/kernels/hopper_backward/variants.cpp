@@ -27,7 +27,7 @@ std::vector<HopperBackwardShape> worth_trying(const HopperBackwardFeatures& feat
   constexpr int kMostSlots = 3;
   std::vector<HopperBackwardShape> shapes;
   for (const Candidate& candidate : kCandidates) {
-    if (features.dim > candidate.dim) continue;
+    if (!candidate.serves(features)) continue;
     HopperBackwardShape shape = candidate.shape;
     for (shape.query_slots = 2; shape.query_slots <= kMostSlots; ++shape.query_slots) {
       for (shape.slice_slots = features.deterministic ? 1 : 0; shape.slice_slots <= kMostSlots;

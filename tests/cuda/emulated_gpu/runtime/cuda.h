@@ -65,6 +65,9 @@ inline unsigned __float_as_uint(float x) {
 inline int __ffs(int x) {
   return __builtin_ffs(x);
 }
+inline int __popc(unsigned x) {
+  return __builtin_popcount(x);
+}
 
 [[noreturn]] inline void __trap() {
   emulated::Block::current->fail("trap");
