@@ -73,21 +73,17 @@ lint:  ## clang-tidy over src/
 	run-clang-tidy -quiet -p build-lint -j $(JOBS) '^$(CURDIR)/src/'
 
 # The sanitizers take Clang: it compiles and runs them faster, and the tests meet a second compiler.
-# Its interceptor of __tls_get_addr takes a thread-local block of a library loaded at run time that
-# begins 16 bytes into a page for one of an old glibc, and LeakSanitizer then reads a made-up address
-# and dies: a matter of how many small allocations came before. Without it such blocks are found too,
-# as what they are, memory from malloc.
 asan:  ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/setup test sanitize
 	@$(call configure,build-asan,asan)
 	cmake --build build-asan
-	ASAN_OPTIONS=intercept_tls_get_addr=0 $(ctest) build-asan
+	$(ctest) build-asan
 
-tsan:  ## the threaded tests under ThreadSanitizer
+tsan:  ## the threaded tests, of the rooms that have some, under ThreadSanitizer
 	@scripts/setup test sanitize
 	@$(call configure,build-tsan,tsan)
-	cmake --build build-tsan
-	GTEST_FILTER='*Thread*:*Parallel*' $(ctest) build-tsan
+	cmake --build build-tsan --target strobe_test_core strobe_test_cpu strobe_test_cuda strobe_test_reference
+	GTEST_FILTER='*Thread*:*Parallel*' $(ctest) build-tsan --tests-regex '^(core|cpu|cuda|reference)[.]'
 
 fuzz:  ## each fuzz target for FUZZ_SECONDS (60)
 	@scripts/setup run sanitize
