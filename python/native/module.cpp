@@ -1,0 +1,134 @@
+// strobe._native: what the package strobe calls.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "call.h"
+#include "core/text.h"
+#include "strobe/accelerator.h"
+#include "strobe/cuda.h"
+#include "strobe/error.h"
+#include "strobe/machine.h"
+#include "strobe/registry.h"
+#include "workspaces.h"
+
+namespace strobe::python {
+namespace {
+
+Pass parse_pass(std::string_view name) {
+  return name == name_of(Pass::backward) ? Pass::backward : Pass::forward;
+}
+
+/// Which implementation computes it and how, and why those before it do not.
+nb::dict explain(nb::handle library, const nb::dict& arrays, const nb::dict& settings,
+                 std::string_view pass) {
+  const Call call(library, arrays, settings, parse_pass(pass));
+  const auto planned = plans().plan(call.key());
+  nb::dict passed_over;
+  for (const auto* implementation : Registry::instance().all()) {
+    if (implementation == planned->implementation) break;
+    if (implementation->device() != call.key().device.kind) continue;
+    passed_over[full_name(*implementation).c_str()] =
+        nb::cast(implementation->supports(call.key().problem).missing);
+  }
+  nb::dict tuning;
+  for (const auto& [name, value] : planned->plan.tuning) tuning[name.c_str()] = value;
+  nb::dict result;
+  result["problem"] = call.key().problem.text();
+  result["device"] = to_string(call.key().device);
+  result["implementation"] = full_name(*planned->implementation);
+  result["summary"] = planned->implementation->summary();
+  result["kernel"] = planned->implementation->supports(call.key().problem).kernel;
+  result["tuning"] = tuning;
+  result["workspace_bytes"] = planned->plan.workspace_bytes;
+  result["passed_over"] = passed_over;
+  return result;
+}
+
+nb::dict implementations() {
+  nb::dict result;
+  for (const auto* implementation : Registry::instance().all())
+    result[full_name(*implementation).c_str()] = implementation->summary();
+  return result;
+}
+
+nb::dict info() {
+  const Machine here = machine();
+  const CudaStatus cuda = cuda_status();
+  nb::list gpus;
+  for (const CudaDevice& device : cuda.devices) gpus.append(nb::cast(device.name));
+  nb::dict result;
+  result["version"] = version();
+  result["cpu"] = here.cpu;
+  result["isa"] = here.isa;
+  result["threads"] = here.cores;
+  result["gpus"] = gpus;
+  result["no_gpu_because"] = cuda.unavailable;
+  return result;
+}
+
+Device device_of(std::optional<int> gpu) {
+  return gpu ? Device{Device::Kind::cuda, *gpu} : Device{};
+}
+
+/// Python's own errors, so that nobody needs to know ours.
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const InvalidArgument& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
+  } catch (const Unsupported& error) {
+    PyErr_SetString(PyExc_NotImplementedError, error.what());
+  } catch (const OutOfMemory& error) {
+    PyErr_SetString(PyExc_MemoryError, error.what());
+  } catch (const Error& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
+
+}  // namespace
+}  // namespace strobe::python
+
+NB_MODULE(_native, module) {
+  using namespace strobe;
+  using namespace strobe::python;
+  nb::register_exception_translator(translate);
+
+  module.def("forward", [](nb::handle library, const nb::dict& arrays, const nb::dict& settings) {
+    return Call(library, arrays, settings, Pass::forward).forward();
+  });
+  module.def("backward", [](nb::handle library, const nb::dict& arrays, const nb::dict& settings) {
+    return Call(library, arrays, settings, Pass::backward).backward();
+  });
+  module.def("check", [](nb::handle library, const nb::dict& arrays, const nb::dict& settings) {
+    Call(library, arrays, settings, Pass::forward);
+  });
+  module.def("time_alone",
+             [](nb::handle library, const nb::dict& arrays, const nb::dict& settings, int calls) {
+               return Call(library, arrays, settings, Pass::forward).time_alone(calls);
+             });
+  module.def("explain", explain);
+  module.def("implementations", implementations);
+  module.def("info", info);
+  module.def("version", version);
+  module.def("clear_cache", [] {
+    plans().clear();
+    workspaces().clear();
+  });
+
+  // For libraries whose arrays are not ours to write: see strobe/_libraries.py.
+  module.def("empty", [](const std::vector<std::int64_t>& shape, std::string_view dtype,
+                         std::optional<int> gpu) {
+    return empty_array(shape, *parse_dtype(dtype), device_of(gpu));
+  });
+  module.def("stream", [](int gpu) {
+    return reinterpret_cast<std::uintptr_t>(accelerator({Device::Kind::cuda, gpu}).stream());
+  });
+  module.def("wait", [](int gpu) {
+    const nb::gil_scoped_release others_may_run;
+    accelerator({Device::Kind::cuda, gpu}).wait();
+  });
+}

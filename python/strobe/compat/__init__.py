@@ -1,0 +1,1 @@
+"""Other packages' interfaces, name for name, computed by Strobe."""

@@ -1,0 +1,60 @@
+"""Attention in float64, written to be read, and the rule that results are held to."""
+
+import numpy as np
+
+
+def attention(
+    q,
+    k,
+    v,
+    *,
+    causal=False,
+    window=None,
+    scale=None,
+    softcap=0.0,
+    bias=None,
+    sinks=None,
+    alibi_slopes=None,
+):
+    """(out, lse) of dense arrays [batch, seqlen, heads, dim]."""
+    q, k, v = (np.asarray(array, np.float64).transpose(0, 2, 1, 3) for array in (q, k, v))
+    group = q.shape[1] // k.shape[1]
+    k, v = k.repeat(group, axis=1), v.repeat(group, axis=1)
+    logits = q @ k.transpose(0, 1, 3, 2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if softcap:
+        logits = softcap * np.tanh(logits / softcap)
+    if bias is not None:
+        logits = logits + np.asarray(bias, np.float64)
+
+    rows, keys = logits.shape[-2:]
+    distance = np.arange(rows)[:, None] + keys - rows - np.arange(keys)  # of the query past the key
+    if alibi_slopes is not None:
+        slopes = np.asarray(alibi_slopes, np.float64)
+        logits = logits - slopes.reshape(-1, slopes.shape[-1], 1, 1) * np.abs(distance)
+    left, right = (-1 if limit is None else limit for limit in window or (-1, -1))
+    right = 0 if causal else right
+    hidden = (distance > left) & (left >= 0) | (-distance > right) & (right >= 0)
+    logits = np.where(hidden, -np.inf, logits)
+
+    most = logits.max(axis=-1, keepdims=True, initial=-np.inf)
+    weights = np.exp(logits - np.where(np.isfinite(most), most, 0))
+    most = np.where(np.isfinite(most), most, 0)
+    total = weights.sum(axis=-1, keepdims=True)
+    seen = total > 0
+    if sinks is not None:
+        total = total + np.exp(np.asarray(sinks, np.float64)[:, None, None] - most)
+    with np.errstate(divide="ignore"):
+        lse = np.where(seen, np.log(total) + most, -np.inf)
+    out = weights / np.where(seen, total, 1) @ v
+    return out.transpose(0, 2, 1, 3), lse[..., 0]
+
+
+def assert_by_the_rule(ours, truth, unfused, factor=2.0):
+    """No element further from float64 than `factor` times what the unfused computation gets wrong
+    at most, and what rounding the truth itself does; the mean 1.5 times as far."""
+    ours, unfused = np.asarray(ours, np.float64), np.asarray(unfused, np.float64)
+    error, allowed = np.abs(ours - truth), np.abs(unfused - truth)
+    rounding = np.abs((np.float32(truth) + np.float32(0.3) - np.float32(0.3)) - truth)
+    assert np.isfinite(ours).all()
+    assert error.max() <= factor * (allowed.max() + rounding.max())
+    assert error.mean() <= 1.5 * allowed.mean() + np.spacing(np.abs(truth).max(), dtype=np.float32)
