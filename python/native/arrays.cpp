@@ -115,6 +115,7 @@ TensorView Views::view(std::string_view name, nb::handle array) try {
   kept_.push_back(imported(name, array));
   return view_of(name, description_of(kept_.back()));
 } catch (const nb::python_error& error) {
+  if (error.matches(PyExc_NotImplementedError)) throw;  // there is no such device here
   throw nb::type_error(concat(name, " cannot be read as an array: ", error.what()).c_str());
 }
 

@@ -10,26 +10,33 @@
 namespace strobe::python {
 namespace {
 
-constexpr std::pair<std::string_view, TensorView Tensors::*> kInputs[] = {
+struct Input {
+  std::string_view name;
+  TensorView Tensors::*member;
+  bool optional = false;
+};
+
+constexpr Input kInputs[] = {
     {"q", &Tensors::q},
     {"k", &Tensors::k},
     {"v", &Tensors::v},
-    {"bias", &Tensors::bias},
-    {"sinks", &Tensors::sinks},
-    {"alibi_slopes", &Tensors::alibi_slopes},
-    {"cu_seqlens_q", &Tensors::cu_seqlens_q},
-    {"cu_seqlens_k", &Tensors::cu_seqlens_k},
     {"out", &Tensors::out},
     {"lse", &Tensors::lse},
     {"dout", &Tensors::dout},
+    {"bias", &Tensors::bias, true},
+    {"sinks", &Tensors::sinks, true},
+    {"alibi_slopes", &Tensors::alibi_slopes, true},
+    {"cu_seqlens_q", &Tensors::cu_seqlens_q, true},
+    {"cu_seqlens_k", &Tensors::cu_seqlens_k, true},
 };
 
 Tensors read_inputs(const nb::dict& arrays, Views& views) {
   Tensors inputs;
   for (const auto& [key, array] : arrays) {
     const std::string_view name = nb::cast<const char*>(key);
-    for (const auto& [known, member] : kInputs) {
-      if (known == name && !array.is_none()) inputs.*member = views.view(name, array);
+    for (const Input& input : kInputs) {
+      if (input.name != name || (input.optional && array.is_none())) continue;
+      inputs.*input.member = views.view(name, array);
     }
   }
   if (inputs.cu_seqlens_k.rank == 0) inputs.cu_seqlens_k = inputs.cu_seqlens_q;

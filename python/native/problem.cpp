@@ -102,10 +102,15 @@ void check_dtypes_of_the_rest(const Tensors& inputs) {
   }
 }
 
+/// A size that a problem need not name where it is as usual: then its text does not either.
+std::optional<std::int64_t> unless_usual(std::int64_t size, std::int64_t usual) {
+  return size == usual ? std::nullopt : std::optional(size);
+}
+
 void set_dense(const Tensors& inputs, Problem& problem) {
   problem.batch = inputs.q.shape[0];
   problem.seqlen_q = inputs.q.shape[1];
-  problem.seqlen_k = inputs.k.shape[1];
+  problem.seqlen_k = unless_usual(inputs.k.shape[1], problem.seqlen_q);
   require_size({"k", &inputs.k}, 0, problem.batch, "the batch of q");
   require_size({"v", &inputs.v}, 0, problem.batch, "the batch of q");
   require_size({"v", &inputs.v}, 1, problem.keys(), "the length of k");
@@ -159,7 +164,8 @@ void set_variable_length(const Tensors& inputs, const Settings& settings, Proble
   const std::int64_t rows_q = inputs.q.shape[0], rows_k = inputs.k.shape[0];
   require_size({"v", &inputs.v}, 0, rows_k, "the number of rows of k");
   problem.seqlen_q = longest(offsets_q, "max_seqlen_q", settings.max_seqlen_q, rows_q);
-  problem.seqlen_k = longest(offsets_k, "max_seqlen_k", settings.max_seqlen_k, rows_k);
+  problem.seqlen_k = unless_usual(longest(offsets_k, "max_seqlen_k", settings.max_seqlen_k, rows_k),
+                                  problem.seqlen_q);
   problem.lengths_q = lengths(problem.batch, problem.seqlen_q, rows_q);
   problem.lengths_k = lengths(problem.batch, problem.keys(), rows_k);
 }
@@ -190,9 +196,9 @@ Problem problem_of(const Tensors& inputs, const Settings& settings, Pass pass) {
   const int heads = inputs.q.rank - 2, dim = inputs.q.rank - 1;
   Problem problem{.pass = pass,
                   .heads = inputs.q.shape[heads],
-                  .heads_k = inputs.k.shape[heads],
+                  .heads_k = unless_usual(inputs.k.shape[heads], inputs.q.shape[heads]),
                   .dim = inputs.q.shape[dim],
-                  .dim_v = inputs.v.shape[dim],
+                  .dim_v = unless_usual(inputs.v.shape[dim], inputs.q.shape[dim]),
                   .dtype = inputs.q.dtype,
                   .scale = settings.scale,
                   .causal = settings.causal,

@@ -51,10 +51,12 @@ def attention(
 
 def assert_by_the_rule(ours, truth, unfused, factor=2.0):
     """No element further from float64 than `factor` times what the unfused computation gets wrong
-    at most, and what rounding the truth itself does; the mean 1.5 times as far."""
+    at most, and what rounding the truth does; the mean 1.5 times as far, or what half a unit in
+    the last place makes. Of a few elements the mean is chance."""
     ours, unfused = np.asarray(ours, np.float64), np.asarray(unfused, np.float64)
     error, allowed = np.abs(ours - truth), np.abs(unfused - truth)
     rounding = np.abs((np.float32(truth) + np.float32(0.3) - np.float32(0.3)) - truth)
     assert np.isfinite(ours).all()
     assert error.max() <= factor * (allowed.max() + rounding.max())
-    assert error.mean() <= 1.5 * allowed.mean() + np.spacing(np.abs(truth).max(), dtype=np.float32)
+    half_a_unit = 0.5 * np.spacing(np.abs(truth).astype(np.float32)).mean()
+    assert error.size < 16 or error.mean() <= max(1.5 * allowed.mean(), half_a_unit)

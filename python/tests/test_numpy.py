@@ -1,4 +1,4 @@
-"""Attention over NumPy's arrays: every option arrives, nothing is copied, and any strides will do."""
+"""Attention over NumPy's arrays: every option arrives, and any strides will do."""
 
 import subprocess
 import sys
@@ -6,8 +6,8 @@ import threading
 
 import numpy as np
 import pytest
-import reference
 
+import reference
 import strobe
 
 OPTIONS = {
@@ -68,8 +68,7 @@ def test_gradients_agree_with_the_oracle(draw, options):
         assert (mine is None) == (name in ("bias", "sinks") and name not in options)
         if mine is not None:
             assert mine.shape == truth.shape
-            scale = max(1.0, np.abs(truth).max())  # a sink's gradient is one sum over all rows
-            reference.assert_by_the_rule(mine / scale, truth / scale, baseline / scale, factor=3)
+            reference.assert_by_the_rule(mine, truth, baseline, factor=3)
 
 
 def test_float16_and_bfloat16(draw):

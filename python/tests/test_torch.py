@@ -1,0 +1,195 @@
+"""PyTorch: autograd, torch.compile, and gradients held against those of float64."""
+
+import numpy as np
+import pytest
+
+import reference
+import strobe
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+def mathematics(q, k, v, *, causal=False, softcap=0.0, bias=None, sinks=None, slopes=None):
+    """Attention by PyTorch's matrix products, in whatever dtype the arguments have."""
+    q, k, v = (tensor.transpose(1, 2) for tensor in (q, k, v))
+    group = q.shape[1] // k.shape[1]
+    k, v = (tensor.repeat_interleave(group, 1) for tensor in (k, v))
+    logits = q @ k.mT / q.shape[-1] ** 0.5
+    rows, keys = logits.shape[-2:]
+    if softcap:
+        logits = softcap * torch.tanh(logits / softcap)
+    if bias is not None:
+        logits = logits + bias
+    distance = torch.arange(rows)[:, None] + keys - rows - torch.arange(keys)
+    if slopes is not None:
+        logits = logits - slopes[:, None, None] * distance.abs()
+    if causal:
+        logits = logits.masked_fill(distance < 0, float("-inf"))
+    if sinks is not None:
+        column = sinks[:, None, None].expand(len(q), -1, rows, 1)
+        logits = torch.cat([logits, column], -1)
+    weights = logits.softmax(-1)[..., :keys]
+    return (weights @ v).transpose(1, 2)
+
+
+CASES = {
+    "plain": {},
+    "causal": {"causal": True},
+    "softcap": {"softcap": 3.0},
+    "bias": {"bias": (2, 4, 33, 41)},
+    "broadcast bias": {"bias": (1, 4, 1, 41)},
+    "sinks": {"sinks": (4,), "causal": True},
+    "slopes": {"slopes": (4,)},
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_gradients_agree_with_float64(case):
+    torch.manual_seed(1)
+    shapes = {"q": (2, 33, 4, 16), "k": (2, 41, 2, 16), "v": (2, 41, 2, 8)}
+    shapes.update((name, shape) for name, shape in case.items() if isinstance(shape, tuple))
+    options = {name: value for name, value in case.items() if name not in shapes}
+    inputs = {name: torch.randn(shape) for name, shape in shapes.items()}
+    dout = torch.randn(2, 33, 4, 8)
+
+    def gradients(compute, dtype):
+        leaves = {
+            name: tensor.to(dtype, copy=True).requires_grad_(name != "slopes")
+            for name, tensor in inputs.items()
+        }
+        out = compute(**leaves, **options)
+        out.backward(dout.to(dtype))
+        return {"out": out.detach(), **{name: leaf.grad for name, leaf in leaves.items()}}
+
+    def ours(slopes=None, **arguments):
+        return strobe.attention(alibi_slopes=slopes, **arguments)
+
+    truth = gradients(mathematics, torch.float64)
+    unfused = gradients(mathematics, torch.float32)
+    for name, result in gradients(ours, torch.float32).items():
+        if name == "slopes":
+            assert result is None
+            continue
+        reference.assert_by_the_rule(
+            *(tensor.numpy() for tensor in (result, truth[name], unfused[name])), factor=3
+        )
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_other_dtypes(dtype):
+    q = torch.randn(2, 33, 4, 16).to(dtype).requires_grad_()
+    out, lse = strobe.attention(q, q, q, return_lse=True)
+    assert (out.dtype, lse.dtype, lse.requires_grad) == (dtype, torch.float32, False)
+    out.float().square().sum().backward()
+    assert q.grad.dtype == dtype
+    exact = strobe.attention(*[q.detach().float()] * 3)
+    torch.testing.assert_close(out.float(), exact, atol=2e-2, rtol=2e-2)
+
+
+def arguments(**changes):
+    torch.manual_seed(2)
+    given = {
+        "q": torch.randn(2, 9, 4, 8, requires_grad=True),
+        "k": torch.randn(2, 11, 2, 8, requires_grad=True),
+        "v": torch.randn(2, 11, 2, 8, requires_grad=True),
+        "bias": None,
+        "sinks": None,
+        "alibi_slopes": None,
+        "cu_seqlens_q": None,
+        "cu_seqlens_k": None,
+        "causal": True,
+        "window": None,
+        "scale": None,
+        "softcap": 0.0,
+        "dropout": 0.0,
+        "dropout_seed": 0,
+        "max_seqlen_q": None,
+        "max_seqlen_k": None,
+        "implementation": None,
+        "threads": 0,
+        "deterministic": False,
+        "tf32": False,
+    }
+    return tuple({**given, **changes}.values())
+
+
+OPERATOR_CASES = {
+    "dense": {},
+    "features": {
+        "bias": torch.randn(1, 4, 9, 11, requires_grad=True),
+        "sinks": torch.randn(4, requires_grad=True),
+        "window": [3, -1],
+        "dropout": 0.2,
+        "dropout_seed": 7,
+    },
+    "packed": {
+        "q": torch.randn(18, 4, 8, requires_grad=True),
+        "k": torch.randn(20, 2, 8, requires_grad=True),
+        "v": torch.randn(20, 2, 8, requires_grad=True),
+        "cu_seqlens_q": torch.tensor([0, 4, 18], dtype=torch.int32),
+        "cu_seqlens_k": torch.tensor([0, 9, 20], dtype=torch.int32),
+        "max_seqlen_q": 14,
+        "max_seqlen_k": 11,
+    },
+}
+
+
+@pytest.mark.parametrize("case", OPERATOR_CASES.values(), ids=OPERATOR_CASES)
+def test_operators_are_what_they_say(case):
+    import strobe.torch  # noqa: F401
+
+    torch.library.opcheck(torch.ops.strobe.forward.default, arguments(**case))
+
+
+def test_compiles_whole():
+    def model(q, k):
+        return strobe.attention(q * 2, k, k, causal=True, window=(5, None)).sin()
+
+    q = torch.randn(2, 9, 4, 8, requires_grad=True)
+    k = torch.randn(2, 11, 2, 8, requires_grad=True)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    for rows in (11, 8, 5):
+        expected = torch.autograd.grad(model(q, k[:, :rows]).sum(), (q, k))
+        results = torch.autograd.grad(compiled(q, k[:, :rows]).sum(), (q, k))
+        for result, truth in zip(results, expected):
+            torch.testing.assert_close(result, truth)
+
+
+def test_takes_views_parameters_and_other_libraries_arrays():
+    qkv = torch.randn(2, 9, 3, 4, 8)
+    q, k, v = qkv.unbind(2)
+    expected = strobe.attention(*(tensor.contiguous() for tensor in (q, k, v)))
+    assert torch.equal(strobe.attention(q, k, v), expected)
+    assert torch.equal(strobe.attention(q, k.numpy(), v), expected)
+    parameter = torch.nn.Parameter(q)
+    assert torch.equal(strobe.attention(parameter, k, v), expected)
+    with torch.no_grad():
+        assert torch.equal(strobe.attention(parameter, k, v), expected)
+    np.testing.assert_array_equal(strobe.attention(q.numpy(), k, v), expected.numpy())
+
+
+def test_gradients_of_a_sum_and_of_some_inputs():
+    q, k = torch.randn(1, 5, 2, 8), torch.randn(1, 5, 2, 8, requires_grad=True)
+    strobe.attention(q, k, k).sum().backward()  # whose gradient has strides of 0
+    assert q.grad is None and torch.isfinite(k.grad).all()
+
+
+BAD = {
+    "q": (TypeError, {"q": torch.zeros(2, 9, 4, 8, dtype=torch.float64)}),
+    "k": (ValueError, {"k": torch.zeros(2, 11, 2, 16)[..., ::2]}),
+    "v": (TypeError, {"v": torch.zeros(2, 11, 2, 8).to_sparse()}),
+    "causal": (TypeError, {"causal": "yes"}),
+    "dropout": (ValueError, {"dropout": 2.0}),
+    "bias": (ValueError, {"bias": torch.zeros(11)}),
+}
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(("name", "error", "changes"), [(n, *rest) for n, rest in BAD.items()])
+def test_names_what_is_wrong(name, error, changes, recorded):
+    right = {"q": torch.zeros(2, 9, 4, 8), "k": torch.zeros(2, 11, 2, 8)}
+    given = {**right, "v": torch.zeros(2, 11, 2, 8, requires_grad=recorded), **changes}
+    if recorded and name == "v":
+        given["k"] = given["k"].requires_grad_()
+    with pytest.raises(error, match=rf"^{name}\b"):
+        strobe.attention(**given)
