@@ -17,7 +17,7 @@ CROSS := $(if $(filter aarch64,$(shell uname -m)),x86_64,aarch64)
 configure = if [ -f $(1)/CMakeCache.txt ]; then cmake -B $(1) $(CMAKE_ARGS); \
             else cmake --preset $(2) -B $(1) $(CMAKE_ARGS); fi
 ctest     = ctest --output-on-failure --parallel $(JOBS) $(CTEST_ARGS) --test-dir
-sources   = find include src tests fuzz examples -name '*.h' -o -name '*.cpp' -o -name '*.c' \
+sources   = find include src tests fuzz examples python -name '*.h' -o -name '*.cpp' -o -name '*.c' \
               -o -name '*.cu' -o -name '*.cuh'
 
 .DEFAULT_GOAL := help

@@ -116,7 +116,8 @@ TensorView Views::view(std::string_view name, nb::handle array) try {
   return view_of(name, description_of(kept_.back()));
 } catch (const nb::python_error& error) {
   if (error.matches(PyExc_NotImplementedError)) throw;  // there is no such device here
-  throw nb::type_error(concat(name, " cannot be read as an array: ", error.what()).c_str());
+  throw nb::type_error(
+      concat(name, " cannot be read as an array: ", nb::str(error.value()).c_str()).c_str());
 }
 
 nb::ndarray<nb::ro> Views::imported(std::string_view name, nb::handle array) const {

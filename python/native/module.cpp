@@ -66,6 +66,7 @@ nb::dict info() {
   result["isa"] = here.isa;
   result["threads"] = here.cores;
   result["gpus"] = gpus;
+  result["nvrtc"] = cuda.nvrtc.path;
   result["no_gpu_because"] = cuda.unavailable;
   return result;
 }

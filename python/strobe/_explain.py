@@ -65,5 +65,6 @@ def implementations() -> dict[str, str]:
 
 
 def info() -> dict[str, Any]:
-    """This machine as Strobe sees it: version, cpu, isa, threads, gpus, and no_gpu_because."""
+    """This machine as Strobe sees it: version, cpu, isa, threads, gpus, the file of nvrtc, which
+    compiles their kernels, and no_gpu_because."""
     return _native.info()

@@ -120,13 +120,11 @@ class Foreign(Library):
     _names: ClassVar = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "uint8": "uint8"}
 
     def __init__(self, array: Array) -> None:
-        kind, index = array.__dlpack_device__()
-        is_cuda = kind in (2, 13)  # kDLCUDA, kDLCUDAManaged
-        self._gpu: int | None = index if is_cuda else None
+        self._gpu = _gpu_of(array)
         self._from_dlpack = _namespace(array).from_dlpack
 
     def export(self, array: Array) -> Any:
-        if self._gpu is None or not hasattr(array, "__dlpack__"):
+        if self._gpu is None or _gpu_of(array) != self._gpu:
             return array
         # Whoever has it sees to it that our stream waits for what it still computes.
         return array.__dlpack__(stream=_native.stream(self._gpu))
@@ -141,6 +139,14 @@ class Foreign(Library):
 
     def stream(self, like: Array) -> int:
         return 0 if self._gpu is None else _native.stream(self._gpu)
+
+
+def _gpu_of(array: Array) -> int | None:
+    """The number of the GPU that it is on."""
+    if not hasattr(array, "__dlpack_device__"):
+        return None
+    kind, index = array.__dlpack_device__()
+    return index if kind in (2, 13) else None  # kDLCUDA, kDLCUDAManaged
 
 
 def _namespace(array: Array) -> Any:

@@ -10,7 +10,10 @@ class SpeaksDLPack:
 
     def __init__(self, array):
         self._array = array
-        self.dtype, self.shape = array.dtype, array.shape
+
+    @property
+    def dtype(self):
+        return self._array.dtype
 
     def __dlpack__(self, stream=None, **_):
         return self._array.__dlpack__()
@@ -29,12 +32,16 @@ class SpeaksDLPack:
         return self._array
 
 
-class OnDevice(SpeaksDLPack):
-    """Says that it lies on another device, in the capsule too: by default on a GPU."""
+CPU, GPU = (1, 0), (2, 0)
 
-    def __init__(self, array, kind=2, index=0):
+
+class OnDevice(SpeaksDLPack):
+    """Says that it lies on another device, in the capsule too. With the emulated GPU, whose memory
+    is the host's, that is as good as true."""
+
+    def __init__(self, array, device=GPU):
         super().__init__(array)
-        self._device = (kind, index)
+        self._device = device
 
     def __dlpack__(self, stream=None, **_):
         capsule = self._array.__dlpack__()
@@ -47,3 +54,8 @@ class OnDevice(SpeaksDLPack):
 
     def __dlpack_device__(self):
         return self._device
+
+    @staticmethod
+    def _received(array):
+        # Copied, for NumPy cannot hand on what was handed to it.
+        return OnDevice(np.from_dlpack(OnDevice(array, CPU)).copy())

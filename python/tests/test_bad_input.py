@@ -91,8 +91,8 @@ BAD = [
     ),
     # Devices.
     ("k", ValueError, changed(k=OnDevice(K))),
-    ("v", ValueError, changed(v=OnDevice(K, index=1))),
-    ("k", ValueError, changed(k=OnDevice(K, kind=8))),
+    ("v", ValueError, changed(v=OnDevice(K, (2, 1)))),
+    ("k", ValueError, changed(k=OnDevice(K, (8, 0)))),
     ("cu_seqlens_q", ValueError, packed(cu_seqlens_q=OnDevice(OFFSETS))),
     ("sinks", ValueError, changed(sinks=OnDevice(zeros(4)))),
     # Features.

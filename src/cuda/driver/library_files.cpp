@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/shared_object.h"
+
 namespace strobe::cuda {
 namespace {
 
@@ -34,9 +36,11 @@ std::vector<fs::path> folders_to_search() {
     if (root != nullptr && *root != '\0') add_toolkit(folders, root);
   }
   add_toolkit(folders, "/usr/local/cuda");
-  // Unpacked there by scripts/setup: nvidia/cuda_nvrtc/lib of CUDA 12, nvidia/cu13/lib of CUDA 13.
-  for (auto& folder : folders_beneath(fs::path(STROBE_DEPS) / "nvidia", "lib")) {
-    folders.push_back(folder);
+  // Packages of Python: nvidia/cuda_nvrtc/lib of CUDA 12, nvidia/cu13/lib of CUDA 13. They lie
+  // beside ours, if this library is in one, and where scripts/setup unpacks them.
+  const fs::path self = file_of_code(reinterpret_cast<const void*>(&folders_to_search));
+  for (const fs::path& packages : {self.parent_path().parent_path(), fs::path(STROBE_DEPS)}) {
+    for (auto& folder : folders_beneath(packages / "nvidia", "lib")) folders.push_back(folder);
   }
   return folders;
 }

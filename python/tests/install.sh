@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Installs the package from source into an environment of its own and uses it: install.sh PYTHON SOURCE WORK
+# What was compiled stays in WORK for the next time. Status 77 where packages cannot be fetched.
+set -euo pipefail
+python=$1 source=$2 work=$3
+unset PYTHONPATH
+
+skip() {
+  echo "$1"
+  exit 77
+}
+rm -rf "$work/environment"
+mkdir -p "$work"
+"$python" -m venv "$work/environment" >"$work/venv.log" 2>&1 || skip "$python cannot make an environment"
+pip=("$work/environment/bin/python" -m pip --disable-pip-version-check --quiet)
+"${pip[@]}" install numpy scikit-build-core nanobind || skip "packages cannot be fetched"
+
+"${pip[@]}" install "$source" --no-build-isolation --no-deps -C build-dir="$work/build"
+cd "$work"  # where there is no folder strobe to import instead
+"$work/environment/bin/python" - <<'PROGRAM'
+import numpy as np
+import strobe
+
+q, k, v = (np.random.rand(2, 128, 8, 64).astype(np.float32) for _ in range(3))
+out = strobe.attention(q, k, v, causal=True)
+oracle = strobe.attention(q, k, v, causal=True, implementation="oracle")
+np.testing.assert_allclose(out, oracle, atol=1e-6)
+
+# The CUDA backend is there too, with what it says of this machine.
+assert "cuda:flash" in strobe.implementations()
+print(strobe.__version__, strobe.__file__, strobe.info())
+PROGRAM
