@@ -3,13 +3,13 @@
 is installed: python3 bench/python_overhead.py
 
 Both are timed in turns, many calls at a time, on the same arrays; the figure is the difference of
-the medians. One query and one key leave almost nothing else to time.
+the fastest turns, which others on the machine disturbed least. One query and one key leave almost
+nothing else to time.
 """
 
 from __future__ import annotations
 
 import importlib
-import statistics
 import time
 
 import strobe
@@ -27,14 +27,14 @@ def seconds_from_python(arrays: dict) -> float:
 
 
 def measure(q) -> tuple[float, float]:
-    """Medians in seconds: of the call from Python, and of the C++ call."""
+    """Seconds of the call from Python, and of the C++ call."""
     arrays = {"q": q, "k": q, "v": q}
     library = library_of(q, "q")
     from_python, alone = [], []
     for _ in range(TURNS):
         from_python.append(seconds_from_python(arrays))
         alone.append(_native.time_alone(library, arrays, {"threads": 1}, CALLS))
-    return statistics.median(from_python), statistics.median(alone)
+    return min(from_python), min(alone)
 
 
 print(f"{'library':10} {'Python':>9} {'C++':>9} {'overhead':>9}")

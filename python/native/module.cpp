@@ -104,9 +104,6 @@ NB_MODULE(_native, module) {
   module.def("backward", [](nb::handle library, const nb::dict& arrays, const nb::dict& settings) {
     return Call(library, arrays, settings, Pass::backward).backward();
   });
-  module.def("check", [](nb::handle library, const nb::dict& arrays, const nb::dict& settings) {
-    Call(library, arrays, settings, Pass::forward);
-  });
   module.def("time_alone",
              [](nb::handle library, const nb::dict& arrays, const nb::dict& settings, int calls) {
                return Call(library, arrays, settings, Pass::forward).time_alone(calls);

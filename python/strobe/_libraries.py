@@ -74,11 +74,13 @@ class NumPy(Library):
 
 
 class Torch(Library):
-    def __init__(self) -> None:
+    def __init__(self, tensor_type: type) -> None:
         import torch
         from torch.utils.dlpack import to_dlpack
 
         self._torch = torch
+        # Others may have no memory: those of the tracers among them.
+        self._is_plain = tensor_type in (torch.Tensor, torch.nn.Parameter)
         self._to_dlpack = to_dlpack
         self.exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
 
@@ -94,23 +96,22 @@ class Torch(Library):
         return self._torch.cuda.current_stream(like.device).cuda_stream
 
     def forward(self, arrays: Arrays, settings: Settings) -> tuple[Array, Array | None]:
-        if not self._is_recorded(arrays):
-            return _native.forward(self, arrays, settings)
-        from strobe.torch import recorded_forward
+        if not self._is_plain or self._torch.compiler.is_compiling():
+            from strobe.torch import traceable_forward
 
-        return recorded_forward(arrays, settings)
+            return traceable_forward(arrays, settings)
+        if self._torch.is_grad_enabled() and _requires_gradient(arrays):
+            from strobe.torch import differentiable_forward
 
-    def _is_recorded(self, arrays: Arrays) -> bool:
-        """Whether autograd or the compiler look on, for whom it must be an operator."""
-        torch = self._torch
-        if torch.compiler.is_compiling():
+            return differentiable_forward(arrays, settings)
+        return _native.forward(self, arrays, settings)
+
+
+def _requires_gradient(arrays: Arrays) -> bool:
+    for array in arrays.values():  # any() would take twice as long
+        if array is not None and getattr(array, "requires_grad", False):
             return True
-        if not torch.is_grad_enabled():
-            return False
-        for array in arrays.values():  # any() would take twice as long
-            if array is not None and getattr(array, "requires_grad", False):
-                return True
-        return False
+    return False
 
 
 class Foreign(Library):
@@ -178,7 +179,7 @@ def _find(array: Array, name: str) -> Library:
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     is_numpy = numpy is not None and isinstance(array, numpy.ndarray)
     if torch is not None and isinstance(array, torch.Tensor):
-        _known[type(array)] = Torch()
+        _known[type(array)] = Torch(type(array))
     elif hasattr(array, "__dlpack__") and not is_numpy:
         return Foreign(array)
     elif _is_buffer(array):

@@ -8,9 +8,6 @@ def forward(library: Library, arrays: Arrays, settings: Settings) -> tuple[Array
 def backward(
     library: Library, arrays: Arrays, settings: Settings
 ) -> tuple[Array, Array, Array, Array | None, Array | None]: ...
-def check(library: Library, arrays: Arrays, settings: Settings) -> None:
-    """Raises what `forward` would for arguments that do not fit each other."""
-
 def time_alone(library: Library, arrays: Arrays, settings: Settings, calls: int) -> float:
     """Seconds of a forward pass on the CPU with no Python around it: the mean of so many calls."""
 

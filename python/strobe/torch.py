@@ -1,16 +1,18 @@
-"""Attention as operators of PyTorch, strobe::forward and strobe::backward: autograd differentiates
-the first by the second, and torch.compile leaves both whole.
+"""Attention for those of PyTorch who look on: a function for autograd, and for torch.compile the
+operators strobe::forward and strobe::backward, which it leaves whole.
 
-`strobe.attention` takes them where one of the two looks on, so there is seldom a reason to import
-this. Arguments have the names that they have there.
+`strobe.attention` takes what is needed, so there is seldom a reason to import this. Arguments have
+the names that they have there.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Callable
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from strobe import _native
 from strobe._libraries import Arrays, Settings, library_of
@@ -118,28 +120,50 @@ def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, 
     ctx.mark_non_differentiable(lse)
 
 
-def _differentiate(ctx: Any, dout: Tensor, _: Any) -> tuple[Tensor | None, ...]:
+def _differentiate(
+    backward: Callable[..., tuple[Tensor, ...]], ctx: Any, dout: Tensor
+) -> tuple[Tensor | None, ...]:
     *inputs, out, lse = ctx.saved_tensors
     bias, sinks = ctx.needs_input_grad[3:5]
-    dq, dk, dv, dbias, dsinks = _backward_operator(
-        *inputs, dout, out, lse, *ctx.settings, bias, sinks
-    )
+    dq, dk, dv, dbias, dsinks = backward(*inputs, dout, out, lse, *ctx.settings, bias, sinks)
     others = [None] * (len(_INPUTS) - 5 + len(_SETTINGS))
     return (dq, dk, dv, dbias if bias else None, dsinks if sinks else None, *others)
 
 
-_forward_operator.register_autograd(_differentiate, setup_context=_keep_for_backward)
+_forward_operator.register_autograd(
+    lambda ctx, dout, _: _differentiate(_backward_operator, ctx, dout),
+    setup_context=_keep_for_backward,
+)
 
 
-def recorded_forward(arrays: Arrays, settings: Settings) -> tuple[Tensor, Tensor]:
-    """`attention` as an operator; the arguments are those that it makes."""
-    if not torch.compiler.is_compiling():
-        # Names what is wrong, as the dispatcher would not.
-        _native.check(library_of(arrays["q"], "q"), arrays, settings)
+class _Function(torch.autograd.Function):
+    """The same without PyTorch's dispatcher, which takes longer than a short sequence."""
+
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor]:
+        output = _forward(*arguments)
+        _keep_for_backward(ctx, arguments, output)
+        return output
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dout: Tensor, _: Any) -> tuple[Tensor | None, ...]:
+        return _differentiate(_backward, ctx, dout)
+
+
+def _in_order(arrays: Arrays, settings: Settings) -> Iterator[Any]:
     window = settings["window"]
     if window is not None:
         window = [-1 if limit is None else limit for limit in window]
-    return _forward_operator(
-        *(arrays[name] for name in _INPUTS),
-        *(window if name == "window" else settings[name] for name in _SETTINGS),
-    )
+    yield from (arrays[name] for name in _INPUTS)
+    yield from (window if name == "window" else settings[name] for name in _SETTINGS)
+
+
+def differentiable_forward(arrays: Arrays, settings: Settings) -> tuple[Tensor, Tensor]:
+    """`attention` for autograd, with the arguments as it makes them."""
+    return _Function.apply(*_in_order(arrays, settings))
+
+
+def traceable_forward(arrays: Arrays, settings: Settings) -> tuple[Tensor, Tensor]:
+    """`attention` for whoever traces tensors that need not be there."""
+    return _forward_operator(*_in_order(arrays, settings))

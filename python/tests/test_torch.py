@@ -174,6 +174,22 @@ def test_gradients_of_a_sum_and_of_some_inputs():
     assert q.grad is None and torch.isfinite(k.grad).all()
 
 
+def test_second_gradients_are_refused():
+    q = torch.randn(1, 5, 2, 8, requires_grad=True)
+    (first,) = torch.autograd.grad(strobe.attention(q, q, q).exp().sum(), q, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
+
+
+def test_tensors_without_memory_have_shapes():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        q, v = torch.empty(2, 9, 4, 8), torch.empty(2, 9, 4, 16)
+        out, lse = strobe.attention(q, q, v, return_lse=True)
+    assert (out.shape, lse.shape) == ((2, 9, 4, 16), (2, 4, 9))
+
+
 BAD = {
     "q": (TypeError, {"q": torch.zeros(2, 9, 4, 8, dtype=torch.float64)}),
     "k": (ValueError, {"k": torch.zeros(2, 11, 2, 16)[..., ::2]}),
