@@ -49,14 +49,18 @@ def attention(
     return out.transpose(0, 2, 1, 3), lse[..., 0]
 
 
-def assert_by_the_rule(ours, truth, unfused, factor=2.0):
+def to_float32(numbers):
+    return numbers.astype(np.float32).astype(np.float64)
+
+
+def assert_by_the_rule(ours, truth, unfused, factor=2.0, rounded=to_float32, epsilon=2.0**-23):
     """No element further from float64 than `factor` times what the unfused computation gets wrong
-    at most, and what rounding the truth does; the mean 1.5 times as far, or what half a unit in
-    the last place makes. Of a few elements the mean is chance."""
-    ours, unfused = np.asarray(ours, np.float64), np.asarray(unfused, np.float64)
+    at most, and what rounding the truth does; the mean 1.5 times as far, or half a unit in the
+    last place. Of a few elements the mean is chance. `rounded` and `epsilon` are the dtype's."""
+    ours, truth, unfused = (np.asarray(array, np.float64) for array in (ours, truth, unfused))
     error, allowed = np.abs(ours - truth), np.abs(unfused - truth)
-    rounding = np.abs((np.float32(truth) + np.float32(0.3) - np.float32(0.3)) - truth)
+    rounding = np.abs(rounded(rounded(rounded(truth) + 0.3) - 0.3) - truth)
     assert np.isfinite(ours).all()
     assert error.max() <= factor * (allowed.max() + rounding.max())
-    half_a_unit = 0.5 * np.spacing(np.abs(truth).astype(np.float32)).mean()
+    half_a_unit = 0.5 * epsilon * np.abs(truth).mean()
     assert error.size < 16 or error.mean() <= max(1.5 * allowed.mean(), half_a_unit)

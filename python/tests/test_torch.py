@@ -20,13 +20,14 @@ def mathematics(q, k, v, *, causal=False, softcap=0.0, bias=None, sinks=None, sl
         logits = softcap * torch.tanh(logits / softcap)
     if bias is not None:
         logits = logits + bias
-    distance = torch.arange(rows)[:, None] + keys - rows - torch.arange(keys)
+    positions = torch.arange(max(rows, keys), device=q.device)
+    distance = positions[:rows, None] + keys - rows - positions[:keys]
     if slopes is not None:
-        logits = logits - slopes[:, None, None] * distance.abs()
+        logits = logits - (slopes[:, None, None] * distance.abs()).to(logits.dtype)
     if causal:
         logits = logits.masked_fill(distance < 0, float("-inf"))
     if sinks is not None:
-        column = sinks[:, None, None].expand(len(q), -1, rows, 1)
+        column = sinks.to(logits.dtype)[:, None, None].expand(len(q), -1, rows, 1)
         logits = torch.cat([logits, column], -1)
     weights = logits.softmax(-1)[..., :keys]
     return (weights @ v).transpose(1, 2)
@@ -43,47 +44,60 @@ CASES = {
 }
 
 
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_gradients_agree_with_float64(case):
+def test_gradients_agree_with_float64(case, dtype, device):
     torch.manual_seed(1)
     shapes = {"q": (2, 33, 4, 16), "k": (2, 41, 2, 16), "v": (2, 41, 2, 8)}
     shapes.update((name, shape) for name, shape in case.items() if isinstance(shape, tuple))
     options = {name: value for name, value in case.items() if name not in shapes}
-    inputs = {name: torch.randn(shape) for name, shape in shapes.items()}
-    dout = torch.randn(2, 33, 4, 8)
+    stays_fp32 = ("sinks", "slopes")
+    inputs = {
+        name: torch.randn(shape, device=device).to(torch.float32 if name in stays_fp32 else dtype)
+        for name, shape in shapes.items()
+    }
+    dout = torch.randn(2, 33, 4, 8, device=device).to(dtype)
 
-    def gradients(compute, dtype):
+    def results(compute, wider=None):
         leaves = {
-            name: tensor.to(dtype, copy=True).requires_grad_(name != "slopes")
+            name: tensor.to(wider or tensor.dtype, copy=True).requires_grad_(name != "slopes")
             for name, tensor in inputs.items()
         }
         out = compute(**leaves, **options)
-        out.backward(dout.to(dtype))
-        return {"out": out.detach(), **{name: leaf.grad for name, leaf in leaves.items()}}
+        out.backward(dout.to(out.dtype))
+        found = {"out": out.detach(), **{name: leaf.grad for name, leaf in leaves.items()}}
+        return {
+            name: tensor.double().cpu().numpy()
+            for name, tensor in found.items()
+            if tensor is not None
+        }
 
     def ours(slopes=None, **arguments):
         return strobe.attention(alibi_slopes=slopes, **arguments)
 
-    truth = gradients(mathematics, torch.float64)
-    unfused = gradients(mathematics, torch.float32)
-    for name, result in gradients(ours, torch.float32).items():
-        if name == "slopes":
-            assert result is None
-            continue
+    truth, unfused = results(mathematics, torch.float64), results(mathematics)
+    for name, result in results(ours).items():
+        of_result = torch.float32 if name in stays_fp32 else dtype
         reference.assert_by_the_rule(
-            *(tensor.numpy() for tensor in (result, truth[name], unfused[name])), factor=3
+            result,
+            truth[name],
+            unfused[name],
+            factor=2 if name == "out" else 3,
+            rounded=lambda x, to=of_result: torch.from_numpy(x).to(to).double().numpy(),
+            epsilon=torch.finfo(of_result).eps,
         )
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_other_dtypes(dtype):
-    q = torch.randn(2, 33, 4, 16).to(dtype).requires_grad_()
+def test_results_are_as_they_should_be():
+    q = torch.randn(2, 33, 4, 16, dtype=torch.bfloat16, requires_grad=True)
     out, lse = strobe.attention(q, q, q, return_lse=True)
-    assert (out.dtype, lse.dtype, lse.requires_grad) == (dtype, torch.float32, False)
-    out.float().square().sum().backward()
-    assert q.grad.dtype == dtype
-    exact = strobe.attention(*[q.detach().float()] * 3)
-    torch.testing.assert_close(out.float(), exact, atol=2e-2, rtol=2e-2)
+    assert (out.dtype, out.requires_grad) == (torch.bfloat16, True)
+    assert (lse.dtype, lse.requires_grad) == (torch.float32, False)
 
 
 def arguments(**changes):
@@ -209,3 +223,40 @@ def test_names_what_is_wrong(name, error, changes, recorded):
         given["k"] = given["k"].requires_grad_()
     with pytest.raises(error, match=rf"^{name}\b"):
         strobe.attention(**given)
+
+
+on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no GPU")
+
+
+@on_a_gpu
+def test_computes_on_the_current_stream():
+    q = torch.zeros(2, 4096, 8, 64, device="cuda", dtype=torch.bfloat16)
+    strobe.attention(q, q, q)  # compiles the kernel
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(10**8)
+        v = torch.ones_like(q)
+        out = strobe.attention(q, q, v)
+    stream.synchronize()
+    assert torch.equal(out, torch.ones_like(q))
+
+
+@on_a_gpu
+def test_can_be_part_of_a_graph():
+    q, k, v = (torch.randn(2, 256, 8, 64, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    strobe.attention(q, k, v)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = strobe.attention(q, k, v)
+    q.normal_()
+    graph.replay()
+    assert torch.equal(out, strobe.attention(q, k, v))
+
+
+@on_a_gpu
+def test_names_what_is_on_another_device():
+    q = torch.zeros(1, 5, 2, 8)
+    with pytest.raises(ValueError, match=r"^k is on cuda:0"):
+        strobe.attention(q, q.cuda(), q)
+    with pytest.raises(ValueError, match=r"^v is on cpu"):
+        strobe.attention(q.cuda(), q.cuda(), q)
