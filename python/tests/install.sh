@@ -15,7 +15,9 @@ mkdir -p "$work"
 pip=("$work/environment/bin/python" -m pip --disable-pip-version-check --quiet)
 "${pip[@]}" install numpy scikit-build-core nanobind || skip "packages cannot be fetched"
 
-"${pip[@]}" install "$source" --no-build-isolation --no-deps --config-settings build-dir="$work/build"
+# Not optimised: it is the way there that is tested.
+"${pip[@]}" install "$source" --no-build-isolation --no-deps \
+  --config-settings build-dir="$work/build" --config-settings cmake.build-type=Debug
 cd "$work"  # where there is no folder strobe to import instead
 "$work/environment/bin/python" - <<'PROGRAM'
 import numpy as np
