@@ -12,12 +12,10 @@
 namespace strobe::python {
 namespace {
 
-/// NumPy has no bf16 of its own and cannot export that of others: its bits come as uint16.
 constexpr std::pair<nb::dlpack::dtype, DType> kTypes[] = {
     {{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 32, 1}, DType::fp32},
     {{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1}, DType::fp16},
     {{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat), 16, 1}, DType::bf16},
-    {{static_cast<std::uint8_t>(nb::dlpack::dtype_code::UInt), 16, 1}, DType::bf16},
     {{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Int), 32, 1}, DType::int32},
     {{static_cast<std::uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1}, DType::uint8},
 };
@@ -68,6 +66,13 @@ TensorView view_of(std::string_view name, const nb::dlpack::dltensor& tensor) {
   return view;
 }
 
+/// NumPy has no bf16 of its own and cannot export that of others, so its library exports the bits
+/// as uint16, in an array that is not the caller's.
+bool is_bits(nb::handle array, nb::handle exported, nb::dlpack::dtype dtype) {
+  return !exported.is(array) && PyCapsule_CheckExact(exported.ptr()) == 0 &&
+         dtype == nb::dtype<std::uint16_t>();
+}
+
 /// Looks at memory of the array.
 nb::dlpack::dltensor description_of(const nb::ndarray<nb::ro>& array) {
   return {.data = const_cast<void*>(array.data()),
@@ -112,21 +117,22 @@ Stream Library::stream() const {
 
 TensorView Views::view(std::string_view name, nb::handle array) try {
   if (const auto tensor = library_.describe(array)) return view_of(name, *tensor);
-  kept_.push_back(imported(name, array));
-  return view_of(name, description_of(kept_.back()));
+  const nb::object exported = library_.export_array(array);
+  nb::ndarray<nb::ro> imported;
+  if (!nb::try_cast(exported, imported, false)) {
+    throw nb::type_error(concat(name, " is of type ", nb::inst_name(array).c_str(),
+                                " and cannot be read as an array: by DLPack, or as a buffer of "
+                                "numbers in this machine's order")
+                             .c_str());
+  }
+  nb::dlpack::dltensor tensor = description_of(imported);
+  if (is_bits(array, exported, tensor.dtype)) tensor.dtype = dtype_of(DType::bf16);
+  kept_.push_back(std::move(imported));
+  return view_of(name, tensor);
 } catch (const nb::python_error& error) {
   if (error.matches(PyExc_NotImplementedError)) throw;  // there is no such device here
   throw nb::type_error(
       concat(name, " cannot be read as an array: ", nb::str(error.value()).c_str()).c_str());
-}
-
-nb::ndarray<nb::ro> Views::imported(std::string_view name, nb::handle array) const {
-  nb::ndarray<nb::ro> result;
-  if (nb::try_cast(library_.export_array(array), result, false)) return result;
-  throw nb::type_error(concat(name, " is of type ", nb::inst_name(array).c_str(),
-                              " and cannot be read as an array: by DLPack, or as a buffer of "
-                              "numbers in this machine's order")
-                           .c_str());
 }
 
 nb::ndarray<nb::array_api> empty_array(const std::vector<std::int64_t>& shape, DType dtype,

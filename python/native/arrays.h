@@ -45,8 +45,6 @@ class Views {
   TensorView view(std::string_view name, nb::handle array);
 
  private:
-  nb::ndarray<nb::ro> imported(std::string_view name, nb::handle array) const;
-
   const Library& library_;
   std::vector<nb::ndarray<nb::ro>> kept_{};
 };

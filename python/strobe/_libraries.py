@@ -65,8 +65,8 @@ class NumPy(Library):
             return array
         if array.dtype == self._numpy.uint16:
             raise TypeError("it is of uint16")
-        # Of ml_dtypes, which neither DLPack nor buffers can name: the native module knows that
-        # 16 bits are these.
+        # Of ml_dtypes, which neither DLPack nor buffers can name: the native module takes another
+        # array's uint16 for its bits.
         return array.view(self._numpy.uint16) if array.dtype.name == "bfloat16" else array
 
     def empty(self, shape: tuple[int, ...], dtype: str | None, like: Array) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import strobe
-from arrays import OnDevice
+from arrays import OnDevice, SpeaksDLPack
 
 F32 = np.float32
 
@@ -48,6 +48,8 @@ BAD = [
     ("q", TypeError, changed(q=Q.astype(np.int32))),
     ("q", TypeError, changed(q=Q.astype(np.int64))),
     ("q", TypeError, changed(q=Q.astype(np.uint16))),
+    ("q", TypeError, changed(q=memoryview(Q.astype(np.uint16)))),
+    ("q", TypeError, changed(q=SpeaksDLPack(Q.astype(np.uint16)))),
     ("q", TypeError, changed(q=Q.astype(np.uint8))),
     ("q", TypeError, changed(q=Q.astype(bool))),
     ("q", TypeError, changed(q=Q.astype(np.complex64))),

@@ -206,8 +206,8 @@ def test_more_problems_than_plans_are_kept(draw):
 
 def test_imports_nothing_else_and_soon():
     program = (
-        "import sys, time; start = time.perf_counter(); import strobe; "
-        "took = time.perf_counter() - start; "
+        "import sys, time; start = time.process_time(); import strobe; "
+        "took = time.process_time() - start; "
         "print(took, sorted({'torch', 'numpy', 'jax'} & set(sys.modules)))"
     )
     runs = [

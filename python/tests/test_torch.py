@@ -204,6 +204,22 @@ def test_tensors_without_memory_have_shapes():
     assert (out.shape, lse.shape) == ((2, 9, 4, 16), (2, 4, 9))
 
 
+def test_transforms_are_refused_and_nothing_crashes():
+    q = torch.randn(3, 1, 5, 2, 8)
+    with pytest.raises((RuntimeError, TypeError, NotImplementedError)):
+        torch.vmap(lambda q: strobe.attention(q, q, q))(q)
+    with pytest.raises((RuntimeError, TypeError, NotImplementedError)):
+        torch.func.grad(lambda q: strobe.attention(q, q, q).sum())(q[0])
+
+
+def test_uint16_is_no_bfloat16():
+    q = torch.zeros(1, 5, 2, 8, dtype=torch.uint16)
+    with pytest.raises(TypeError, match=r"^q is of uint16"):
+        strobe.attention(q, q, q)
+    with pytest.raises(TypeError, match=r"^k is of uint16"):
+        strobe.attention(q.to(torch.bfloat16), torch.nn.Parameter(q, requires_grad=False), q)
+
+
 BAD = {
     "q": (TypeError, {"q": torch.zeros(2, 9, 4, 8, dtype=torch.float64)}),
     "k": (ValueError, {"k": torch.zeros(2, 11, 2, 16)[..., ::2]}),
