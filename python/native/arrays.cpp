@@ -93,6 +93,7 @@ std::optional<nb::dlpack::dltensor> Library::describe(nb::handle array) const {
   if (exchange_ == nullptr || !array.type().is(q_.type())) return std::nullopt;
   nb::dlpack::dltensor tensor{};
   if (exchange_->tensor_from_object(array.ptr(), &tensor) != 0) throw nb::python_error();
+  if (tensor.strides == nullptr) return std::nullopt;  // before DLPack 1.2, of what is contiguous
   return tensor;
 }
 

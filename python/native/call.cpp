@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include "core/text.h"
 #include "problem.h"
 #include "strobe/error.h"
 #include "workspaces.h"
@@ -88,6 +87,7 @@ nb::tuple Call::forward() {
 }
 
 double Call::time_alone(int calls) {
+  if (key_.device.kind != Device::Kind::cpu) throw InvalidArgument("q", "is not on the CPU");
   const nb::tuple results = forward();  // which the calls below write again
   const nb::gil_scoped_release others_may_run;
   const auto planned = plans().plan(key_);

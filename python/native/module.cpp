@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "call.h"
-#include "core/text.h"
 #include "strobe/accelerator.h"
 #include "strobe/cuda.h"
 #include "strobe/error.h"
@@ -18,15 +17,14 @@
 namespace strobe::python {
 namespace {
 
-Pass parse_pass(std::string_view name) {
-  return name == name_of(Pass::backward) ? Pass::backward : Pass::forward;
-}
-
 /// Which implementation computes it and how, and why those before it do not.
 nb::dict explain(nb::handle library, const nb::dict& arrays, const nb::dict& settings,
-                 std::string_view pass) {
-  const Call call(library, arrays, settings, parse_pass(pass));
-  const auto planned = plans().plan(call.key());
+                 bool backward) {
+  const Call call(library, arrays, settings, backward ? Pass::backward : Pass::forward);
+  const auto planned = [&] {
+    const nb::gil_scoped_release others_may_run;
+    return plans().plan(call.key());
+  }();
   nb::dict passed_over;
   for (const auto* implementation : Registry::instance().all()) {
     if (implementation == planned->implementation) break;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 
 #include "core/text.h"
 #include "strobe/error.h"
@@ -121,8 +122,9 @@ std::int64_t longest(const Argument& offsets, const char* longest_name,
                      const std::optional<std::int64_t>& said, std::int64_t rows) {
   const std::int64_t batch = offsets.view->shape[0] - 1;
   if (said) {
-    if (*said < 0)
-      throw InvalidArgument(longest_name, concat("is ", *said, ", allowed is 0 or more"));
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    if (*said < 0 || *said > kMost)
+      throw InvalidArgument(longest_name, concat("is ", *said, ", allowed is 0 to ", kMost));
     return *said;
   }
   if (offsets.view->device.kind != Device::Kind::cpu) {
@@ -135,7 +137,7 @@ std::int64_t longest(const Argument& offsets, const char* longest_name,
   // Rows past the last offset belong to no sequence, but the plan is made for all of them.
   std::int64_t most = (rows + batch - 1) / batch;
   for (std::int64_t i = 0; i < batch; ++i) most = std::max(most, at(i + 1) - at(i));
-  return most;
+  return std::min(most, rows);  // more there cannot be, whatever the offsets say
 }
 
 /// Lengths with this maximum and total: a plan serves all others, so that it need not be made anew

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from strobe import _native
 from strobe._attention import Options, split
@@ -53,8 +53,7 @@ def explain(
     Raises what `attention` would, NotImplementedError with what every implementation lacks.
     """
     arrays, settings = split(q, k, v, options)
-    which: Literal["backward", "forward"] = "backward" if backward else "forward"
-    return Explanation(**_native.explain(library_of(q, "q"), arrays, settings, which))
+    return Explanation(**_native.explain(library_of(q, "q"), arrays, settings, backward))
 
 
 def implementations() -> dict[str, str]:

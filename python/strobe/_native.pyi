@@ -1,6 +1,6 @@
 """The native module. Arrays and settings are those of strobe.attention, by name."""
 
-from typing import Any, Literal
+from typing import Any
 
 from strobe._libraries import Array, Arrays, Library, Settings
 
@@ -12,7 +12,7 @@ def time_alone(library: Library, arrays: Arrays, settings: Settings, calls: int)
     """Seconds of a forward pass on the CPU with no Python around it: the mean of so many calls."""
 
 def explain(
-    library: Library, arrays: Arrays, settings: Settings, which: Literal["forward", "backward"]
+    library: Library, arrays: Arrays, settings: Settings, backward: bool
 ) -> dict[str, Any]: ...
 def implementations() -> dict[str, str]: ...
 def info() -> dict[str, Any]: ...

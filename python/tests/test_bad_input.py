@@ -132,6 +132,7 @@ BAD = [
     ("cu_seqlens_q", ValueError, packed(max_seqlen_q=6)),
     ("q", ValueError, packed(max_seqlen_q=3)),
     ("max_seqlen_q", ValueError, packed(max_seqlen_q=-1)),
+    ("max_seqlen_q", ValueError, packed(max_seqlen_q=2**31)),
     ("max_seqlen_q", TypeError, packed(max_seqlen_q=7.0)),
     ("max_seqlen_k", ValueError, packed(max_seqlen_k=2**80)),
     # Numbers.
