@@ -16,7 +16,7 @@ import strobe
 from strobe import _native
 from strobe._libraries import library_of
 
-CALLS, TURNS = 500, 41
+CALLS, TURNS = 50, 401  # a turn is shorter than what the scheduler gives a process at a time
 
 
 def seconds_from_python(arrays: dict) -> float:
