@@ -69,7 +69,7 @@ nb::dict info() {
   return result;
 }
 
-Device device_of(std::optional<int> gpu) {
+Device cpu_or(std::optional<int> gpu) {
   return gpu ? Device{Device::Kind::cuda, *gpu} : Device{};
 }
 
@@ -118,7 +118,7 @@ NB_MODULE(_native, module) {
   // For libraries whose arrays are not ours to write: see strobe/_libraries.py.
   module.def("empty", [](const std::vector<std::int64_t>& shape, std::string_view dtype,
                          std::optional<int> gpu) {
-    return empty_array(shape, *parse_dtype(dtype), device_of(gpu));
+    return empty_array(shape, *parse_dtype(dtype), cpu_or(gpu));
   });
   module.def("stream", [](int gpu) {
     return reinterpret_cast<std::uintptr_t>(accelerator({Device::Kind::cuda, gpu}).stream());

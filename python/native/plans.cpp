@@ -11,7 +11,7 @@ namespace strobe::python {
 namespace {
 
 /// More than a model has shapes; comparing as many keys takes less than a microsecond.
-constexpr std::size_t kMost = 64;
+constexpr std::size_t kMostPlans = 64;
 
 /// By a plain name that of the device, "flash" for "cuda:flash" where the arrays are on a GPU.
 const Implementation& choose(const PlanKey& key) {
@@ -61,7 +61,7 @@ std::shared_ptr<const Planned> Plans::find(const PlanKey& key) {
 void Plans::keep(const PlanKey& key, const std::shared_ptr<const Planned>& planned) {
   const std::scoped_lock lock(mutex_);
   latest_first_.push_front({key, planned});
-  if (latest_first_.size() > kMost) latest_first_.pop_back();
+  if (latest_first_.size() > kMostPlans) latest_first_.pop_back();
 }
 
 void Plans::clear() {
