@@ -67,14 +67,14 @@ STROBE_DEVICE void pack(Word (&to)[tiles / 2][4], const Accumulator<1, tiles>& s
 
 /// Brings a warpgroup's sums to its 64 rows of a tile, which begin at `rows`.
 template <class Element, class OperandTile, int tiles>
-STROBE_DEVICE void stage(Word rows, const Accumulator<1, tiles>& sums) {
+STROBE_DEVICE void stage(Word rows, const float (&sums)[tiles][4]) {
   const int thread = ptx::again(static_cast<int>(threadIdx.x) % kWarpgroupThreads);
   const int row = thread / 32 * 16 + thread % 16;
 #pragma unroll
   for (int step = 0; step < ceil_div(tiles, 2); ++step) {
     // Of an odd number, the last comes twice: there is room in the panel.
-    const float(&left)[4] = sums.tile[0][2 * step];
-    const float(&right)[4] = sums.tile[0][smaller(2 * step + 1, tiles - 1)];
+    const float(&left)[4] = sums[2 * step];
+    const float(&right)[4] = sums[smaller(2 * step + 1, tiles - 1)];
     ptx::store_matrices(rows + OperandTile::chunk_offset(row, 2 * step + thread / 16 % 2),
                         {Element::pack(left[0], left[1]), Element::pack(left[2], left[3]),
                          Element::pack(right[0], right[1]), Element::pack(right[2], right[3])});

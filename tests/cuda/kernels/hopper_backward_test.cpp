@@ -16,7 +16,8 @@ const jit::Architecture kHopper{.major = 9, .minor = 0, .specific = true};
 
 TEST(HopperBackward, EveryDimFitsTheMultiprocessor) {
   for (int dim = 8; dim <= kCandidates.back().dim; dim += 8) {
-    const auto config = choose_hopper_backward({.dim = dim, .window_right = true});
+    const auto config =
+        choose_hopper_backward({.dim = dim, .value_dim = dim, .window_right = true});
     SCOPED_TRACE(jit::configuration_text(description(config)));
     EXPECT_LE(shared_bytes(config), shared_memory_of(90).per_block);
   }
@@ -29,9 +30,13 @@ TEST(HopperBackward, EveryDimFitsTheMultiprocessor) {
 TEST(HopperBackward, WarpgroupsOfEveryShapeHaveTheirSlices) {
   for (const auto& [softcap, alibi] : {std::pair(false, false), {true, false}, {true, true}}) {
     for (int dim = 8; dim <= kCandidates.back().dim; dim += 8) {
-      const auto config = choose_hopper_backward({.dim = dim, .softcap = softcap, .alibi = alibi});
-      const int slices = tile_floats(config) / (64 * slice_columns(config));
-      EXPECT_EQ(slices % config.shape.slice_writers(), 0) << dim;
+      for (const int value_dim : {8, 64, 72, dim, 256}) {
+        const auto config = choose_hopper_backward(
+            {.dim = dim, .value_dim = value_dim, .softcap = softcap, .alibi = alibi});
+        const int slices = tile_floats(config) / (64 * slice_columns(config));
+        EXPECT_EQ(slices % config.shape.slice_writers(), 0) << dim << ", " << value_dim;
+        EXPECT_LE(shared_bytes(config), shared_memory_of(90).per_block) << dim << ", " << value_dim;
+      }
     }
   }
 }
@@ -41,12 +46,13 @@ TEST(HopperBackward, TakesWhatItWasMadeFor) {
        {"b1 sq128 h2 d64 bf16 bwd", "b2 sq5 sk3 h4 hk2 d128 fp16 causal bwd",
         "b1 sq9 h1 d8 bf16 bwd", "b1 sq9 h1 d256 bf16 bwd", "b1 sq128 h2 d64 bf16 w20:3 bwd",
         "b1 sq128 h2 d64 bf16 w1:0 bwd", "b1 sq128 h2 d64 bf16 sinks bwd",
-        "lq9,3 lk9,3 h2 d64 bf16 bwd", "b1 sq128 h2 d64 bf16 cap1 alibi bwd"}) {
+        "lq9,3 lk9,3 h2 d64 bf16 bwd", "b1 sq128 h2 d64 bf16 cap1 alibi bwd",
+        "b1 sq128 h2 d192 dv128 bf16 bwd"}) {
     EXPECT_TRUE(takes(Problem::parse(problem), kHopper)) << problem;
   }
   for (const char* problem : {"b1 sq128 h2 d64 fp32 bwd", "b1 sq128 h2 d60 bf16 bwd",
                               "b1 sq128 h2 d264 bf16 bwd", "b1 sq128 sk1 h2 d64 bf16 bwd",
-                              "b1 sq128 h2 d64 dv128 bf16 bwd", "b1 sq128 h2 d64 bf16 w0:0 bwd",
+                              "b1 sq128 h2 d64 dv264 bf16 bwd", "b1 sq128 h2 d64 bf16 w0:0 bwd",
                               "b1 sq128 h2 d64 bf16 cap0.1 bwd", "b1 sq128 h2 d64 bf16 drop0.1 bwd",
                               "b1 sq128 h2 d64 bf16 bias:k bwd", "b1 sq128 h2 d64 bf16"}) {
     EXPECT_FALSE(takes(Problem::parse(problem), kHopper)) << problem;
@@ -75,6 +81,7 @@ TEST(HopperBackward, ItsProductsOverlap) {
   for (const int dim : {64, 128, 192, 256}) {
     for (const bool masked : {false, true}) {
       const auto kernel = description(choose_hopper_backward({.dim = dim,
+                                                              .value_dim = dim,
                                                               .window_left = masked,
                                                               .window_right = masked,
                                                               .variable_length = masked,

@@ -101,7 +101,7 @@ TEST(HopperBackwardVariants, FitAndCanBeReadAgainAndTheUsualOneIsFirst) {
       const std::string problem = concat("b4 sq4096 h16 d", dim, " bf16 causal bwd");
       SCOPED_TRACE(problem);
       const HopperBackwardFeatures features{
-          .dim = dim, .window_right = true, .deterministic = deterministic};
+          .dim = dim, .value_dim = dim, .window_right = true, .deterministic = deterministic};
       const std::vector<std::string> all = variants_of(problem, {.deterministic = deterministic});
       EXPECT_LE(all.size(), 40u);
       EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size());
@@ -125,7 +125,8 @@ TEST(HopperBackwardVariants, RefusesWhatIsNoneOrDoesNotFit) {
   EXPECT_TRUE(hopper_backward::parse_variant("64x128/3/0", {.dim = 128}));
   EXPECT_FALSE(hopper_backward::parse_variant("64x128/3/0", {.dim = 128, .deterministic = true}));
   EXPECT_FALSE(hopper_backward::parse_variant("128x128/3/1", {.dim = 128})) << "of smaller dims";
-  EXPECT_FALSE(hopper_backward::parse_variant("64x128/3/1", {.dim = 64})) << "of larger dims";
+  EXPECT_FALSE(hopper_backward::parse_variant("64x128/3/1", {.dim = 64, .value_dim = 64}))
+      << "of larger dims";
 }
 
 TEST(Variants, ThereAreNoneOfOtherKernels) {
@@ -168,7 +169,8 @@ TEST(Variants, CompileWithoutSpills) {
     return description(*hopper_backward::parse_variant(text, features));
   };
   for (const jit::KernelDescription& kernel :
-       {forward("128x144/2/2", {}), forward("192x64/2/4", {}), backward("64x64/2/1", {.dim = 64}),
+       {forward("128x144/2/2", {}), forward("192x64/2/4", {}),
+        backward("64x64/2/1", {.dim = 64, .value_dim = 64}),
         backward("64x64/3/3", {.window_right = true})}) {
     SCOPED_TRACE(jit::configuration_text(kernel));
     for (const jit::Resources& r : jit::build(kernel, kHopper).binary.resources) {

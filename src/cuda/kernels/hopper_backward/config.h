@@ -1,6 +1,7 @@
 #pragma once
 // How the kernel is compiled for a problem: what it computes and how it is cut.
 
+#include <algorithm>
 #include <array>
 
 #include "kernels/configuration.h"
@@ -10,7 +11,8 @@ namespace strobe::cuda {
 /// What the kernel computes.
 struct HopperBackwardFeatures {
   Arithmetic arithmetic = Arithmetic::bf16;  ///< bf16 or fp16
-  int dim = 128;                             ///< of keys and values, a multiple of 8 to 256
+  int dim = 128;                             ///< of queries and keys, a multiple of 8 to 256
+  int value_dim = 128;                       ///< likewise
   bool window_left = false;
   bool window_right = false;  ///< also if causal
   bool variable_length = false;
@@ -56,12 +58,21 @@ struct Candidate {
   HopperBackwardShape shape;
 
   constexpr bool serves(const HopperBackwardFeatures& features) const {
-    return features.dim <= dim && features.softcap + features.alibi <= logits;
+    return std::max(features.dim, features.value_dim) <= dim &&
+           features.softcap + features.alibi <= logits && divides_slices(features);
+  }
+
+  /// Whether warpgroups that divide the slices of dq have as many each: one would otherwise wait
+  /// for a slice that nobody makes.
+  constexpr bool divides_slices(const HopperBackwardFeatures& features) const {
+    return shape.splits_gradients || shape.block_queries > 64 ||
+           (features.dim > 64 && features.dim <= 128);
   }
 };
 
-// dk and dv take `dim` registers of a thread, or half as many if split; scores and their gradients
-// take block_queries, and another quarter of it if keys lag; 32 are needed for dq.
+// dk and dv take half of their dims in registers of a thread, or half of the larger if split;
+// scores and their gradients take block_queries, and another quarter of it if keys lag; 32 are
+// needed for dq.
 inline constexpr std::array kCandidates = {
     Candidate{64, 0, {.block_queries = 128, .query_slots = 3}},
     Candidate{
@@ -90,13 +101,15 @@ constexpr int shared_bytes(const HopperBackwardConfig& config) {
   constexpr int kControl = 512;
   constexpr int kStages = 2;  // of dout, scores and statistics
   const auto& [features, shape] = config;
-  const int row_bytes = (features.dim + 63) / 64 * 128;
-  const int rows = 2 * shape.block_keys() + (shape.query_slots + kStages) * shape.block_queries;
+  const auto row_bytes = [](int dim) { return (dim + 63) / 64 * 128; };
+  const int rows = shape.block_keys() + shape.query_slots * shape.block_queries;
+  const int value_rows = shape.block_keys() + kStages * shape.block_queries;
   const int scores = kStages * shape.block_queries * shape.block_keys() * 2;
   const int slices =
       shape.slice_writers() * shape.slice_slots * 64 * hopper_backward::slice_columns(config) * 4;
   const int statistics = kStages * shape.block_queries * 8;
-  return rows * row_bytes + scores + slices + statistics + kControl;
+  return rows * row_bytes(features.dim) + value_rows * row_bytes(features.value_dim) + scores +
+         slices + statistics + kControl;
 }
 
 inline HopperBackwardConfig choose_hopper_backward(const HopperBackwardFeatures& features) {
@@ -108,7 +121,8 @@ inline HopperBackwardConfig choose_hopper_backward(const HopperBackwardFeatures&
     }
   }
   // Faster where the copy unit has enough to do, or blocks are not at the same dq anyway.
-  const bool adds_itself = features.dim > 128 || (features.dim > 64 && features.window_right);
+  const int dim = std::max(features.dim, features.value_dim);
+  const bool adds_itself = dim > 128 || (dim > 64 && features.window_right);
   if (adds_itself && !features.deterministic) shape.slice_slots = 0;
   return {features, shape};
 }
@@ -121,6 +135,7 @@ inline jit::KernelDescription description(const HopperBackwardConfig& config) {
           .entries = {"hopper_backward"},
           .constants = {arithmetic_constant(features.arithmetic),
                         {"kDim", features.dim},
+                        {"kValueDim", features.value_dim},
                         {"kWindowLeft", features.window_left},
                         {"kWindowRight", features.window_right},
                         {"kVariableLength", features.variable_length},

@@ -100,7 +100,7 @@ STROBE_DEVICE void repair_keys(const Params& params) {
     hidden.repair_key(rows_of(params.dk, params.dk_strides, sequence.index, row, key_head), key, 0,
                       config::kDim);
     hidden.repair_value(rows_of(params.dv, params.dv_strides, sequence.index, row, key_head), key,
-                        0, config::kDim);
+                        0, config::kValueDim);
   }
 }
 

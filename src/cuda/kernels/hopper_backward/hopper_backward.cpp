@@ -18,6 +18,7 @@ HopperBackwardFeatures features_of(const Problem& problem, const PlanOptions& op
   const Window window = problem.effective_window();
   return {.arithmetic = arithmetic_of(problem.dtype, false),
           .dim = static_cast<int>(problem.dim),
+          .value_dim = static_cast<int>(problem.value_dim()),
           .window_left = window.left >= 0,
           .window_right = window.right >= 0,
           .variable_length = problem.varlen(),
@@ -57,6 +58,10 @@ Chosen<HopperBackwardConfig> config_of(const driver::Device& device, const Probl
                         tunable(device, problem, features));
 }
 
+bool takes_dim(std::int64_t dim) {
+  return dim % 8 == 0 && dim <= kCandidates.back().dim;
+}
+
 /// finish.cu is compiled as portable_backward's rows are.
 jit::KernelDescription finish_description(const PortableBackwardConfig& rows,
                                           const HopperBackwardConfig& config) {
@@ -76,27 +81,40 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
     all.push_back(description(choose_hopper_backward(features)));
   };
   for (const int dim : {64, 96, 128, 192, 256}) {
-    for (const bool causal : {false, true}) add({.dim = dim, .window_right = causal});
-    add({.dim = dim, .window_left = true, .window_right = true, .variable_length = true});
-    add({.dim = dim, .window_right = true, .softcap = true});
+    for (const bool causal : {false, true})
+      add({.dim = dim, .value_dim = dim, .window_right = causal});
+    add({.dim = dim,
+         .value_dim = dim,
+         .window_left = true,
+         .window_right = true,
+         .variable_length = true});
+    add({.dim = dim, .value_dim = dim, .window_right = true, .softcap = true});
   }
   add({.arithmetic = Arithmetic::fp16});
-  add({.arithmetic = Arithmetic::fp16, .dim = 64, .window_right = true});
-  add({.dim = 40, .window_right = true});
-  add({.dim = 64, .window_right = true, .deterministic = true});
+  add({.arithmetic = Arithmetic::fp16, .dim = 64, .value_dim = 64, .window_right = true});
+  add({.dim = 40, .value_dim = 40, .window_right = true});
+  add({.dim = 64, .value_dim = 64, .window_right = true, .deterministic = true});
   add({.window_right = true, .deterministic = true});
-  add({.dim = 256, .deterministic = true});
+  add({.dim = 256, .value_dim = 256, .deterministic = true});
   for (const int dim : {64, 128, 256}) {
-    add({.dim = dim, .variable_length = true});
-    add({.dim = dim, .window_right = true, .variable_length = true, .deterministic = true});
-    add({.dim = dim, .window_left = true, .alibi = true, .deterministic = true});
+    add({.dim = dim, .value_dim = dim, .variable_length = true});
     add({.dim = dim,
+         .value_dim = dim,
+         .window_right = true,
+         .variable_length = true,
+         .deterministic = true});
+    add({.dim = dim, .value_dim = dim, .window_left = true, .alibi = true, .deterministic = true});
+    add({.dim = dim,
+         .value_dim = dim,
          .window_left = true,
          .window_right = true,
          .variable_length = true,
          .softcap = true,
          .alibi = true});
   }
+  add({.dim = 192, .value_dim = 128, .window_right = true});
+  add({.dim = 64, .value_dim = 256});
+  add({.dim = 128, .value_dim = 64});
   HopperBackwardConfig adds_itself = choose_hopper_backward({.window_right = true});
   adds_itself.shape.slice_slots = 0;
   all.push_back(description(adds_itself));
@@ -119,9 +137,8 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
   const bool some = problem.batch > 0 && problem.seqlen_q > 0 && !one_key;
   const HopperBackwardShape shape = choose_hopper_backward(features_of(problem, {})).shape;
   return architecture.major == 9 && architecture.specific && problem.pass == Pass::backward &&
-         half && plain && told && some && problem.dim % 8 == 0 &&
-         problem.dim <= kCandidates.back().dim && problem.value_dim() == problem.dim &&
-         problem.total_q() < kMost && problem.total_k() < kMost &&
+         half && plain && told && some && takes_dim(problem.dim) &&
+         takes_dim(problem.value_dim()) && problem.total_q() < kMost && problem.total_k() < kMost &&
          problem.heads * query_blocks(problem, shape) < kMost &&
          problem.heads * key_blocks(problem, shape) < kMost;
 }

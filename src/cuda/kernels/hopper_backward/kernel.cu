@@ -19,18 +19,21 @@ STROBE_DEVICE void consume(const Shared& shared, const Params& params, int warpg
   }
 }
 
-/// Keys that nobody sees.
-STROBE_DEVICE void clear_gradients(const Params& params, const KeyBlock& keys) {
-  constexpr int kChunks = config::kDim / 8;
-  const int count = smaller(keys.sequence.length_k - keys.first_key, config::kBlockKeys);
-  Storage* const dk = keys.rows(params.dk, params.dk_strides, keys.first_key);
-  Storage* const dv = keys.rows(params.dv, params.dv_strides, keys.first_key);
+template <int dim>
+STROBE_DEVICE void clear_rows(Storage* to, Wide stride, int count) {
+  constexpr int kChunks = dim / 8;
   for (int i = static_cast<int>(threadIdx.x); i < count * kChunks; i += config::kThreads) {
-    const int row = i / kChunks;
-    const int column = i % kChunks * 8;
-    *reinterpret_cast<uint4*>(dk + row * params.dk_strides.row + column) = uint4{0, 0, 0, 0};
-    *reinterpret_cast<uint4*>(dv + row * params.dv_strides.row + column) = uint4{0, 0, 0, 0};
+    *reinterpret_cast<uint4*>(to + i / kChunks * stride + i % kChunks * 8) = uint4{0, 0, 0, 0};
   }
+}
+
+/// Of keys that nobody sees.
+STROBE_DEVICE void clear_gradients(const Params& params, const KeyBlock& keys) {
+  const int count = smaller(keys.sequence.length_k - keys.first_key, config::kBlockKeys);
+  clear_rows<config::kDim>(keys.rows(params.dk, params.dk_strides, keys.first_key),
+                           params.dk_strides.row, count);
+  clear_rows<config::kValueDim>(keys.rows(params.dv, params.dv_strides, keys.first_key),
+                                params.dv_strides.row, count);
 }
 
 }  // namespace

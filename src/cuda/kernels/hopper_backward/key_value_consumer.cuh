@@ -31,9 +31,8 @@ class KeyValueConsumer : Consumer {
     end(walk);
 
     meet();  // all have left the keys
-    epilogue().store(dv_, 1.0F, rows_of(shared_.values()), dv_map, params_.dv, params_.dv_strides);
-    epilogue().store(dk_, params_.scale, rows_of(shared_.keys()), dk_map, params_.dk,
-                     params_.dk_strides);
+    epilogue().store_values(dv_.tile[0], rows_of(shared_.values()), dv_map);
+    epilogue().store_keys(dk_.tile[0], rows_of(shared_.keys()), dk_map);
     epilogue().finish();
   }
 
@@ -60,13 +59,13 @@ class KeyValueConsumer : Consumer {
   template <bool last>
   STROBE_DEVICE void step(const Walk& walk) {
     control_.douts.wait(turn_);
-    start_scores(gradients_, rows_of(shared_.values()), douts());
+    start_gradients(gradients_, rows_of(shared_.values()), douts());
     if constexpr (kKeysLag) start_dk(turn_.is_first() ? queries_.slot() : slot_before());
     differentiate(walk);
 
     ScoreOperand probabilities;
     pack<Element>(probabilities, scores_);
-    start_key_sums(dv_, probabilities, douts());
+    start_sums<DoutTile>(dv_.tile[0], probabilities, douts());
     if constexpr (kKeysLag) finish_dk<1>();
     pack<Element>(score_gradients_, gradients_);
     share_gradients(score_gradients_, kQueriesLag ? turn_.after() : turn_);
@@ -125,7 +124,7 @@ class KeyValueConsumer : Consumer {
   }
 
   STROBE_DEVICE void start_dk(int query_slot) {
-    start_key_sums(dk_, score_gradients_, shared_.queries(query_slot));
+    start_sums<QueryTile>(dk_.tile[0], score_gradients_, shared_.queries(query_slot));
   }
   /// It was started before the last `pending` groups of products.
   template <int pending>
@@ -166,7 +165,7 @@ class KeyValueConsumer : Consumer {
   Scores gradients_;      ///< of probabilities, then of scores
   ScoreOperand score_gradients_;
   KeySums dk_;
-  KeySums dv_;
+  ValueSums dv_;
 };
 
 }  // namespace strobe::cuda

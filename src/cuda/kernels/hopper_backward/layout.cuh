@@ -19,18 +19,20 @@ using Element = ElementOf<config::kArithmetic>::Type;
 using Storage = Element::Storage;
 constexpr ptx::HalfType kHalfType = ElementOf<config::kArithmetic>::kType;
 
-constexpr int kWarpgroups = 2;                        ///< that compute
-constexpr int kColumns = round_up(config::kDim, 16);  ///< that are multiplied
+constexpr int kWarpgroups = 2;  ///< that compute
 
-using KeyTile = SwizzledTile<config::kBlockKeys, config::kDim>;  ///< or values; at last dk or dv
-using QueryTile = SwizzledTile<config::kBlockQueries, config::kDim>;  ///< or dout
+using KeyTile = SwizzledTile<config::kBlockKeys, config::kDim>;         ///< at last dk
+using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueDim>;  ///< at last dv
+using QueryTile = SwizzledTile<config::kBlockQueries, config::kDim>;
+using DoutTile = SwizzledTile<config::kBlockQueries, config::kValueDim>;
 using ScoreTile = SwizzledTile<config::kBlockQueries, config::kBlockKeys>;
 using Slices = QuerySlices<config::kBlockQueries, config::kDim>;
 static_assert(Slices::kTileFloats == config::kTileFloats);
 
 /// Keys are the rows of scores, queries their columns.
 using Scores = Accumulator<1, config::kBlockQueries / 8>;
-using KeySums = Accumulator<1, kColumns / 8>;  ///< of dk or dv
+using KeySums = Accumulator<1, round_up(config::kDim, 16) / 8>;         ///< of dk
+using ValueSums = Accumulator<1, round_up(config::kValueDim, 16) / 8>;  ///< of dv
 using QuerySums = Accumulator<1, Slices::kColumns / 8>;
 using ScoreOperand = RegisterOperand<config::kBlockQueries>;
 using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
@@ -204,7 +206,7 @@ class Shared {
   STROBE_DEVICE Word queries(int slot) const {
     return begin_ + kQueries + slot * QueryTile::kBytes;
   }
-  STROBE_DEVICE Word douts(int slot) const { return begin_ + kDouts + slot * QueryTile::kBytes; }
+  STROBE_DEVICE Word douts(int slot) const { return begin_ + kDouts + slot * DoutTile::kBytes; }
   STROBE_DEVICE Word scores(int slot) const { return begin_ + kScores + slot * ScoreTile::kBytes; }
   STROBE_DEVICE Word slice(int writer, int slot) const {
     return begin_ + kSlices + (writer * config::kSliceSlots + slot) * kSliceBytes;
@@ -227,9 +229,9 @@ class Shared {
 
  private:
   static constexpr int kStatisticsBytes = 2 * kDeltas;
-  static constexpr int kQueries = 2 * KeyTile::kBytes;
+  static constexpr int kQueries = KeyTile::kBytes + ValueTile::kBytes;
   static constexpr int kDouts = kQueries + config::kQuerySlots * QueryTile::kBytes;
-  static constexpr int kScores = kDouts + kStages * QueryTile::kBytes;
+  static constexpr int kScores = kDouts + kStages * DoutTile::kBytes;
   static constexpr int kSlices = kScores + kStages * ScoreTile::kBytes;
   static constexpr int kStatistics =
       kSlices + config::kSliceWriters * config::kSliceSlots * kSliceBytes;

@@ -20,29 +20,30 @@ class OperandLoader {
     SlotFiller<kStages> douts(control.douts);
     Walk walk(params_, block_);
     // First what the first scores are made of.
-    load_keys(control.keys, shared_.keys(), key_map);
-    load_queries(queries, shared_.queries(0), query_map, walk);
-    load_keys(control.values, shared_.values(), value_map);
-    load_queries(douts, shared_.douts(0), dout_map, walk);
+    load_keys<KeyTile>(control.keys, shared_.keys(), key_map);
+    load_queries<QueryTile>(queries, shared_.queries(0), query_map, walk);
+    load_keys<ValueTile>(control.values, shared_.values(), value_map);
+    load_queries<DoutTile>(douts, shared_.douts(0), dout_map, walk);
     for (walk.next(); !walk.done(); walk.next()) {
-      load_queries(queries, shared_.queries(0), query_map, walk);
-      load_queries(douts, shared_.douts(0), dout_map, walk);
+      load_queries<QueryTile>(queries, shared_.queries(0), query_map, walk);
+      load_queries<DoutTile>(douts, shared_.douts(0), dout_map, walk);
     }
   }
 
  private:
+  template <class RowTile>
   STROBE_DEVICE void load_keys(SlotBarriers<1>& barriers, Word to, const TensorMap& map) const {
-    load_tile<KeyTile>(to, map, block_.key_origin(block_.first_key),
+    load_tile<RowTile>(to, map, block_.key_origin(block_.first_key),
                        SlotFiller<1>(barriers).barrier(), ptx::CachePolicy::evict_first);
   }
 
-  template <class Filler>
+  template <class RowTile, class Filler>
   STROBE_DEVICE void load_queries(Filler& filler, Word slots, const TensorMap& map,
                                   const Walk& walk) const {
     const int slot = filler.begin();
-    load_tile<QueryTile>(slots + slot * QueryTile::kBytes, map,
-                         block_.query_origin(walk.first_query(), walk.head(params_, block_)),
-                         filler.barrier(), ptx::CachePolicy::evict_last);
+    load_tile<RowTile>(slots + slot * RowTile::kBytes, map,
+                       block_.query_origin(walk.first_query(), walk.head(params_, block_)),
+                       filler.barrier(), ptx::CachePolicy::evict_last);
     filler.end();
   }
 

@@ -6,25 +6,36 @@
 
 namespace strobe::cuda {
 
-/// scores = keys · queriesᵀ, or gradients = values · doutᵀ
-STROBE_DEVICE void start_scores(Scores& scores, Word key_rows, Word queries) {
+/// scores = rows · columnsᵀ, of tiles that are `dim` wide
+template <class RowTile, class ColumnTile, int dim>
+STROBE_DEVICE void start_transposed(Scores& scores, Word rows, Word columns) {
   ptx::wgmma_fence();
 #pragma unroll
-  for (int step = 0; step < kColumns / 16; ++step) {
+  for (int step = 0; step < ceil_div(dim, 16); ++step) {
     ptx::wgmma<kHalfType, ptx::RightOrder::inner>(
-        scores.tile[0], KeyTile::along_columns(key_rows, step),
-        QueryTile::along_columns(queries, step), step > 0);
+        scores.tile[0], RowTile::along_columns(rows, step),
+        ColumnTile::along_columns(columns, step), step > 0);
   }
   ptx::wgmma_commit();
 }
 
-/// dk += scores · queries, or dv += scores · dout
-STROBE_DEVICE void start_key_sums(KeySums& sums, const ScoreOperand& scores, Word queries) {
+/// scores = keys · queriesᵀ
+STROBE_DEVICE void start_scores(Scores& scores, Word keys, Word queries) {
+  start_transposed<KeyTile, QueryTile, config::kDim>(scores, keys, queries);
+}
+/// gradients = values · doutᵀ
+STROBE_DEVICE void start_gradients(Scores& gradients, Word values, Word douts) {
+  start_transposed<ValueTile, DoutTile, config::kValueDim>(gradients, values, douts);
+}
+
+/// sums += scores · rows
+template <class RowTile, int tiles>
+STROBE_DEVICE void start_sums(float (&sums)[tiles][4], const ScoreOperand& scores, Word rows) {
   ptx::wgmma_fence();
 #pragma unroll
   for (int step = 0; step < config::kBlockQueries / 16; ++step) {
-    ptx::wgmma<kHalfType, ptx::RightOrder::columns>(sums.tile[0], scores[step],
-                                                    QueryTile::along_rows(queries, step), true);
+    ptx::wgmma<kHalfType, ptx::RightOrder::columns>(sums, scores[step],
+                                                    RowTile::along_rows(rows, step), true);
   }
   ptx::wgmma_commit();
 }

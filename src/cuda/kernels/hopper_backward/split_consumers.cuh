@@ -7,13 +7,29 @@
 
 namespace strobe::cuda {
 
+/// Of dk or dv: it has the registers of the wider one, and of them the narrower takes the first.
+class SplitSums {
+ public:
+  STROBE_DEVICE void clear() { sums_.clear(); }
+  STROBE_DEVICE auto& of_keys() { return first<KeySums::kColumnTiles>(); }
+  STROBE_DEVICE auto& of_values() { return first<ValueSums::kColumnTiles>(); }
+
+ private:
+  template <int tiles>
+  STROBE_DEVICE float (&first())[tiles][4] {
+    return reinterpret_cast<float(&)[tiles][4]>(sums_.tile[0]);
+  }
+
+  Accumulator<1, larger(KeySums::kColumnTiles, ValueSums::kColumnTiles)> sums_;
+};
+
 /// dk. Its products run while others are prepared:
 ///
 ///     scores | dk of the block before
 ///     gradients of probabilities | probabilities from the scores
 class KeyConsumer : Consumer {
  public:
-  STROBE_DEVICE KeyConsumer(const Shared& shared, const Params& params, KeySums& dk)
+  STROBE_DEVICE KeyConsumer(const Shared& shared, const Params& params, SplitSums& dk)
       : Consumer(shared, params, 0), dk_(dk) {}
 
   STROBE_DEVICE void sum_up() {
@@ -34,18 +50,18 @@ class KeyConsumer : Consumer {
     finish_dk();
     if (turn_.is_first()) control_.values.wait({});
     control_.douts.wait(turn_);
-    start_scores(gradients_, shared_.values(), shared_.douts(turn_.slot()));
+    start_gradients(gradients_, shared_.values(), shared_.douts(turn_.slot()));
     differentiate(walk);
     pack<Element>(score_gradients_, gradients_);
     share_gradients(score_gradients_, turn_);
-    start_key_sums(dk_, score_gradients_, queries);
+    start_sums<QueryTile>(dk_.of_keys(), score_gradients_, queries);
     turn_.next();
     queries_.next();
   }
 
   /// Once dk of the block before has been multiplied, if there was one.
   STROBE_DEVICE void finish_dk() {
-    ptx::pin(dk_.tile[0]);
+    ptx::pin(dk_.of_keys());
     ptx::pin(score_gradients_);
     if (!turn_.is_first()) release(queries_, slot_before());
   }
@@ -70,13 +86,13 @@ class KeyConsumer : Consumer {
   Scores scores_;     ///< then probabilities
   Scores gradients_;  ///< of probabilities, then of scores
   ScoreOperand score_gradients_;
-  KeySums& dk_;
+  SplitSums& dk_;
 };
 
 /// dv, and dq slice by slice: one is multiplied while the one before goes to its sums.
 class ValueConsumer : Consumer {
  public:
-  STROBE_DEVICE ValueConsumer(const Shared& shared, const Params& params, KeySums& dv)
+  STROBE_DEVICE ValueConsumer(const Shared& shared, const Params& params, SplitSums& dv)
       : Consumer(shared, params, 0), slices_(shared, params, 0), dv_(dv) {}
 
   STROBE_DEVICE void sum_up() {
@@ -102,12 +118,12 @@ class ValueConsumer : Consumer {
     ScoreOperand probabilities;
     pack<Element>(probabilities, scores_);
     control_.douts.wait(turn_);
-    start_key_sums(dv_, probabilities, shared_.douts(turn_.slot()));
+    start_sums<DoutTile>(dv_.of_values(), probabilities, shared_.douts(turn_.slot()));
     control_.scores.wait(turn_);
     QuerySums dq[2];
     start_slice(dq[0], 0);
     ptx::wgmma_wait<1>();
-    ptx::pin(dv_.tile[0]);
+    ptx::pin(dv_.of_values());
     ptx::pin(probabilities);
     release(control_.douts, turn_.slot());
 #pragma unroll
@@ -132,7 +148,7 @@ class ValueConsumer : Consumer {
 
   SliceWriter slices_;
   Scores scores_;  ///< then probabilities
-  KeySums& dv_;
+  SplitSums& dv_;
 };
 
 /// Either of them. They meet at one place in the program, as compute-sanitizer's synccheck demands.
@@ -142,17 +158,18 @@ class SplitConsumer : Consumer {
       : Consumer(shared, params, 0), has_keys_(warpgroup == 1) {}
 
   STROBE_DEVICE void run(const TensorMap& dk_map, const TensorMap& dv_map) const {
-    KeySums sums;
+    SplitSums sums;
     if (has_keys_) {
       KeyConsumer(shared_, params_, sums).sum_up();
     } else {
       ValueConsumer(shared_, params_, sums).sum_up();
     }
     meet();  // all have left the keys and values
-    epilogue().store(sums, has_keys_ ? params_.scale : 1.0F,
-                     has_keys_ ? shared_.keys() : shared_.values(), has_keys_ ? dk_map : dv_map,
-                     has_keys_ ? params_.dk : params_.dv,
-                     has_keys_ ? params_.dk_strides : params_.dv_strides);
+    if (has_keys_) {
+      epilogue().store_keys(sums.of_keys(), shared_.keys(), dk_map);
+    } else {
+      epilogue().store_values(sums.of_values(), shared_.values(), dv_map);
+    }
     epilogue().finish();
   }
 

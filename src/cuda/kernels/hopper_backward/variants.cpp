@@ -13,12 +13,8 @@ std::string variant_text(const HopperBackwardShape& shape) {
 
 namespace {
 
-/// Whether there is shared memory for it, and the warpgroups that compute dq have as many slices
-/// each: where they divide its columns, one would otherwise wait for a slice that nobody makes.
-bool works(const HopperBackwardConfig& config) {
-  const int slices = tile_floats(config) / (64 * slice_columns(config));
-  return slices % config.shape.slice_writers() == 0 &&
-         shared_bytes(config) <= shared_memory_of(90).per_block;
+bool fits(const HopperBackwardConfig& config) {
+  return shared_bytes(config) <= shared_memory_of(90).per_block;
 }
 
 }  // namespace
@@ -33,7 +29,7 @@ std::vector<HopperBackwardShape> worth_trying(const HopperBackwardFeatures& feat
       for (shape.slice_slots = features.deterministic ? 1 : 0; shape.slice_slots <= kMostSlots;
            ++shape.slice_slots) {
         const auto same = [&](const auto& s) { return variant_text(s) == variant_text(shape); };
-        if (works({features, shape}) && std::none_of(shapes.begin(), shapes.end(), same))
+        if (fits({features, shape}) && std::none_of(shapes.begin(), shapes.end(), same))
           shapes.push_back(shape);
       }
     }

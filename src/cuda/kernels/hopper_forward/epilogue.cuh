@@ -26,7 +26,7 @@ class Epilogue {
     softmax.finish();
     RowResult results[Output::kRows];
     bool wrong = normalise(output, softmax, results);
-    stage<Element, OutputTile>(staging, output);
+    stage<Element, OutputTile>(staging, output.tile[0]);
     ptx::fence_async_proxy();
     if constexpr (kMayBeWrong) {
       wrong = ptx::any_of_threads(barrier_, kWarpgroupThreads, wrong);
