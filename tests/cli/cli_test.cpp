@@ -384,7 +384,12 @@ TEST_P(EverySubcommand, HelpHasAnExampleThatRunsAsPrinted) {
 INSTANTIATE_TEST_SUITE_P(, EverySubcommand,
                          testing::Values("info", "list", "verify", "bench", "compare", "baseline",
                                          "baseline save", "baseline check", "sweep", "report",
-                                         "warmup", "cache", "cache list", "cache clear"));
+                                         "warmup", "cache", "cache list", "cache clear"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), ' ', '_');
+                           return name;
+                         });
 
 TEST(Usage, VersionAndHelpGoToTheStandardOutput) {
   EXPECT_EQ(strobe("--version").out.rfind("strobe ", 0), 0u);
