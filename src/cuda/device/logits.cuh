@@ -45,7 +45,8 @@ struct Logits {
     float x = score * scale;
     derivative = 1;
     if constexpr (features.softcap) {
-      const float bent = hyperbolic_tangent<features.exact>(x / softcap);
+      const float bent = hyperbolic_tangent<features.exact>(
+          features.exact ? x / softcap : x * ptx::reciprocal(softcap));
       derivative = 1.0F - bent * bent;
       x = softcap * bent;
     }
