@@ -27,7 +27,7 @@ struct HiddenQueries {
 
   STROBE_DEVICE bool contains(int row, int column_tile, int i) const {
     const int query = 8 * column_tile + i;
-    return query < begin[row] || (Walk::kQueriesEnd && query >= end[row]);
+    return query < begin[row] || (kQueriesEnd && query >= end[row]);
   }
 };
 

@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
     if (lane_index() == 0) shared.control().block = block;
   }
   __syncthreads();
-  if constexpr (kMayBeUnseen) {
+  if constexpr (kQueriesEnd) {
     const KeyBlock block = shared.key_block(params);
     if (!is_seen(params, block)) return clear_gradients(params, block);
   }

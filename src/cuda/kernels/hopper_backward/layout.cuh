@@ -85,15 +85,19 @@ struct KeyBlock {
   STROBE_DEVICE int box_sequence() const { return config::kVariableLength ? 0 : sequence.index; }
 };
 
-/// Whether there may be keys that no query sees, or blocks without keys.
-constexpr bool kMayBeUnseen = config::kWindowLeft || config::kVariableLength;
+/// Blocks of queries that see the keys.
+STROBE_DEVICE Blocks query_blocks(const Params& params, const KeyBlock& keys) {
+  return mask_of(params, keys.sequence)
+      .query_blocks<config::kBlockQueries, config::kBlockKeys>(keys.first_key);
+}
+
+/// Whether queries may end behind which others follow that do not see a key: by a window, or where
+/// the next sequence begins. Then there may be keys that no query sees, and blocks without keys.
+constexpr bool kQueriesEnd = config::kWindowLeft || config::kVariableLength;
 
 STROBE_DEVICE bool is_seen(const Params& params, const KeyBlock& keys) {
-  if (keys.first_key >= keys.sequence.length_k) return false;
-  const Blocks blocks =
-      mask_of(params, keys.sequence)
-          .query_blocks<config::kBlockQueries, config::kBlockKeys>(keys.first_key);
-  return blocks.begin < blocks.end;
+  const Blocks blocks = query_blocks(params, keys);
+  return keys.first_key < keys.sequence.length_k && blocks.begin < blocks.end;
 }
 
 /// Whether blocks of keys begin at different queries, so that they do not all add to the same dq at
@@ -106,9 +110,7 @@ class Walk {
  public:
   STROBE_DEVICE Walk(const Params& params, const KeyBlock& keys)
       : heads_left_(params.heads_per_key_head) {
-    const Blocks blocks =
-        mask_of(params, keys.sequence)
-            .query_blocks<config::kBlockQueries, config::kBlockKeys>(keys.first_key);
+    const Blocks blocks = query_blocks(params, keys);
     const bool whole = keys.first_key + config::kBlockKeys <= keys.sequence.length_k;
     end_ = blocks.end;
     first_ = kSpreads ? keys.first_key / config::kBlockQueries % end_ : blocks.begin;
@@ -135,9 +137,6 @@ class Walk {
   STROBE_DEVICE bool is_full() const {
     return block_ >= full_begin_ && (!kQueriesEnd || block_ < full_end_);
   }
-
-  /// Whether there are queries behind those that see a key.
-  static constexpr bool kQueriesEnd = config::kWindowLeft || config::kVariableLength;
 
  private:
   STROBE_DEVICE int block_after() const {
