@@ -385,8 +385,8 @@ INSTANTIATE_TEST_SUITE_P(, EverySubcommand,
                          testing::Values("info", "list", "verify", "bench", "compare", "baseline",
                                          "baseline save", "baseline check", "sweep", "report",
                                          "warmup", "cache", "cache list", "cache clear"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& test) {
+                           std::string name = test.param;
                            std::replace(name.begin(), name.end(), ' ', '_');
                            return name;
                          });
