@@ -62,4 +62,13 @@ struct Dropout {
   }
 };
 
+/// By the names that the parameters of kernels have for it.
+template <class Params>
+STROBE_DEVICE Dropout dropout_of(const Params& params, int sequence, int head) {
+  return {{params.dropout_seed[0], params.dropout_seed[1]},
+          params.dropout_threshold,
+          static_cast<Word>(head),
+          static_cast<Word>(sequence)};
+}
+
 }  // namespace strobe::cuda

@@ -42,6 +42,14 @@ struct Logits {
 
   /// Also tells how much the logit changes with the scaled score.
   STROBE_DEVICE float operator()(float score, int query, Word key, float& derivative) const {
+    float added = 0;
+    if constexpr (features.bias) added = bias_at(query, key);
+    return biased(score, added, query, key, derivative);
+  }
+
+  /// The same with a bias that the caller has read; without one, `added` is ignored.
+  STROBE_DEVICE float biased(float score, float added, int query, Word key,
+                             float& derivative) const {
     float x = score * scale;
     derivative = 1;
     if constexpr (features.softcap) {
@@ -51,9 +59,8 @@ struct Logits {
       x = softcap * bent;
     }
     if constexpr (features.bias) {
-      const float b = bias_at(query, key);
       // Minus infinity hides the key even where the score is NaN.
-      x = b == minus_infinity() ? b : x + b;
+      x = added == minus_infinity() ? added : x + added;
     }
     if constexpr (features.alibi) {
       const int position = query + length_k - length_q;

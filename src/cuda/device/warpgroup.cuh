@@ -36,15 +36,15 @@ struct ElementOf<Arithmetic::fp16> {
   static constexpr ptx::HalfType kType = ptx::HalfType::fp16;
 };
 
-/// Loads a tile of an operand, panel by panel.
+/// Loads a tile of an operand, panel by panel: its columns from `origin`'s on.
 template <class OperandTile>
 STROBE_DEVICE void load_tile(Word to, const TensorMap& map, BoxOrigin origin, Word barrier,
                              ptx::CachePolicy policy) {
   ptx::arrive_and_expect(barrier, OperandTile::kBytes);
 #pragma unroll
   for (int panel = 0; panel < OperandTile::kPanels; ++panel) {
-    origin.at[0] = panel * OperandTile::kPanelColumns;
     ptx::load_box(to + panel * OperandTile::kPanelBytes, map, origin, barrier, policy);
+    origin.at[0] += OperandTile::kPanelColumns;
   }
 }
 

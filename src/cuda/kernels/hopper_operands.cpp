@@ -1,5 +1,7 @@
 #include "cuda/kernels/hopper_operands.h"
 
+#include <utility>
+
 #include "cuda/driver/tensor_map.h"
 #include "cuda/kernels/operands.h"
 
@@ -15,6 +17,16 @@ bool has_boxes(const TensorView& view) {
     if (view.shape[i] > 1 && (stride <= 0 || stride >= kMaxStrideBytes)) return false;
   }
   return rows_aligned(view);
+}
+
+TensorView bias_rows(const TensorView& bias) {
+  TensorView rows = bias;
+  std::swap(rows.shape[1], rows.shape[2]);
+  std::swap(rows.strides[1], rows.strides[2]);
+  for (const std::size_t axis : {0U, 2U}) {
+    if (rows.strides[axis] == 0) rows.shape[axis] = 1;
+  }
+  return rows;
 }
 
 abi::TensorMap tensor_map(const TensorView& view, int box_rows) {

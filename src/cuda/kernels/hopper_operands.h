@@ -10,6 +10,10 @@ namespace strobe::cuda {
 /// axis is broadcast, runs backwards or is empty.
 bool has_boxes(const TensorView& view);
 
+/// A bias [sequence, head, query, key] in the order of other tensors, [sequence, query, head, key].
+/// If it is the same for all sequences or heads, there is one.
+TensorView bias_rows(const TensorView& bias);
+
 /// [sequence, row, head, dim], or [row, head, dim] of packed sequences, which are one; copied in
 /// boxes of so many rows of 64 elements.
 abi::TensorMap tensor_map(const TensorView& view, int box_rows);

@@ -12,6 +12,7 @@
 #include "cuda/driver/stream.h"
 #include "cuda/gpu.h"
 #include "cuda/jit/nvrtc.h"
+#include "cuda/kernels/hopper_operands.h"
 
 namespace strobe::cuda::hopper_forward {
 namespace {
@@ -102,13 +103,13 @@ TEST(HopperForward, TakesWhatItWasMadeFor) {
        {"b1 sq128 h2 d64 bf16", "b2 sq5 sk3 h4 hk2 d128 fp16 causal", "b1 sq9 h1 d8 bf16",
         "b1 sq9 h1 d256 bf16", "b1 sq128 h2 d64 bf16 w20:3", "lq9,3 lk9,3 h2 d64 bf16",
         "b1 sq128 h2 d192 dv128 bf16", "b1 sq128 h2 d64 bf16 cap5",
-        "b1 sq128 h2 d64 bf16 sinks alibi"}) {
+        "b1 sq128 h2 d64 bf16 sinks alibi", "b1 sq127 sk128 h2 d64 bf16 bias:hqk",
+        "b1 sq128 h2 d64 bf16 bias:k", "b1 sq128 h2 d64 bf16 drop0.2"}) {
     EXPECT_TRUE(takes(Problem::parse(problem), kHopper)) << problem;
   }
-  for (const char* problem :
-       {"b1 sq128 h2 d64 fp32", "b1 sq128 h2 d60 bf16", "b1 sq128 h2 d264 bf16",
-        "b1 sq128 h2 d64 dv130 bf16", "b1 sq128 h2 d64 bf16 bias:hqk",
-        "b1 sq128 h2 d64 bf16 drop0.2", "b1 sq128 h2 d64 bf16 bwd"}) {
+  for (const char* problem : {"b1 sq128 h2 d64 fp32", "b1 sq128 h2 d60 bf16",
+                              "b1 sq128 h2 d264 bf16", "b1 sq128 h2 d64 dv130 bf16",
+                              "b1 sq128 sk130 h2 d64 bf16 bias:hqk", "b1 sq128 h2 d64 bf16 bwd"}) {
     EXPECT_FALSE(takes(Problem::parse(problem), kHopper)) << problem;
   }
   const Problem problem = Problem::parse("b1 sq128 h2 d64 bf16");
@@ -140,6 +141,32 @@ TEST(HopperForward, TakesTensorsWhoseRowsAreAligned) {
   EXPECT_TRUE(Forward::takes(tensors)) << "the stride of an axis of one means nothing";
 }
 
+TEST(HopperForward, TakesABiasWhoseRowsAreAligned) {
+  alignas(16) static std::array<std::uint16_t, 4096> memory;
+  const auto view = TensorView::contiguous(memory.data(), DType::bf16, {2, 8, 2, 64});
+  const Tensors fine{.q = view,
+                     .k = view,
+                     .v = view,
+                     .out = view,
+                     .bias = TensorView::contiguous(memory.data(), DType::bf16, {2, 2, 8, 16})};
+  EXPECT_TRUE(Forward::takes(fine));
+  for (const std::size_t broadcast : {0U, 1U}) {
+    Tensors tensors = fine;
+    tensors.bias.strides[broadcast] = 0;
+    EXPECT_TRUE(Forward::takes(tensors)) << "the same for every sequence, or head";
+    EXPECT_EQ(bias_rows(tensors.bias).shape[broadcast == 0 ? 0 : 2], 1);
+  }
+  Tensors tensors = fine;
+  tensors.bias.strides[2] = 0;
+  EXPECT_FALSE(Forward::takes(tensors)) << "queries that are broadcast, of a bias that has them";
+  tensors = fine;
+  tensors.bias.strides[2] = 20;
+  EXPECT_FALSE(Forward::takes(tensors)) << "a row begins between multiples of 16";
+  tensors = fine;
+  tensors.bias.data = memory.data() + 1;
+  EXPECT_FALSE(Forward::takes(tensors)) << "the first one does";
+}
+
 TEST(HopperForward, ItsProductsOverlap) {
   if (!jit::found_nvrtc().missing.empty()) GTEST_SKIP() << jit::found_nvrtc().missing;
   // Those that need the most registers; where these do not suffice, the assembler lets every
@@ -163,7 +190,9 @@ TEST(HopperForward, ItsProductsOverlap) {
     for (const HopperForwardFeatures& features : std::initializer_list<HopperForwardFeatures>{
              {.dim = dim, .value_dim = dim, .window_left = true, .window_right = true},
              {.dim = dim, .value_dim = dim, .window_right = true, .reference = Reference::fixed},
-             {.dim = dim, .value_dim = dim, .softcap = true}}) {
+             {.dim = dim, .value_dim = dim, .softcap = true},
+             {.dim = dim, .value_dim = dim, .bias = true, .bias_per_query = true},
+             {.dim = dim, .value_dim = dim, .window_right = true, .dropout = true}}) {
       const auto config = choose_hopper_forward(features, kPlenty);
       SCOPED_TRACE(jit::configuration_text(description(config)));
       EXPECT_EQ(log_of(config).find("serialized"), std::string::npos);
@@ -185,10 +214,10 @@ class HopperForwardOnGpu : public test::OnGpuWithCompiler {
   }
 
   /// Of one head in bf16 whose queries are 0.046 throughout. What keys and values hold is told by
-  /// functions of the row and the column.
+  /// functions of the row and the column, and a bias of keys by one of the key.
   template <class Keys, class Values>
   static std::vector<float> output_of(const Problem& problem, SoftmaxReference reference, Keys keys,
-                                      Values values) {
+                                      Values values, const std::vector<float>& bias_of_keys = {}) {
     const driver::ContextScope scope(device());
     const Forward forward(device(), problem, {.reference = reference});
     const driver::Stream stream(device());
@@ -196,8 +225,7 @@ class HopperForwardOnGpu : public test::OnGpuWithCompiler {
       std::vector<std::uint16_t> operand;
       for (std::int64_t row = 0; row < problem.keys(); ++row) {
         for (std::int64_t column = 0; column < problem.dim; ++column) {
-          const float x = number(row, column);
-          operand.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16));
+          operand.push_back(upper_half(number(row, column)));
         }
       }
       return operand;
@@ -207,6 +235,10 @@ class HopperForwardOnGpu : public test::OnGpuWithCompiler {
     const std::size_t q_bytes = result.size() * 2, k_bytes = k_there.size() * 2;
     const driver::DeviceMemory q(device(), q_bytes), k(device(), k_bytes), v(device(), k_bytes);
     const driver::DeviceMemory out(device(), q_bytes);
+    std::vector<std::uint16_t> bias_there;
+    for (const float x : bias_of_keys) bias_there.push_back(upper_half(x));
+    const driver::DeviceMemory bias(device(), bias_there.size() * 2);
+    driver::copy_async(bias.data(), bias_there.data(), bias_there.size() * 2, stream.get());
     const driver::DeviceMemory workspace(device(), forward.workspace_bytes());
     driver::fill_async(q.data(), 0x3D, q_bytes, stream.get());
     driver::copy_async(k.data(), k_there.data(), k_bytes, stream.get());
@@ -215,17 +247,26 @@ class HopperForwardOnGpu : public test::OnGpuWithCompiler {
       return TensorView::contiguous(memory.data(), DType::bf16, {1, rows, 1, problem.dim},
                                     {.kind = strobe::Device::Kind::cuda});
     };
-    forward.run({.q = view(q, problem.seqlen_q),
-                 .k = view(k, problem.keys()),
-                 .v = view(v, problem.keys()),
-                 .out = view(out, problem.seqlen_q)},
-                workspace.data(), stream.get());
+    Tensors tensors{.q = view(q, problem.seqlen_q),
+                    .k = view(k, problem.keys()),
+                    .v = view(v, problem.keys()),
+                    .out = view(out, problem.seqlen_q)};
+    if (problem.bias) {
+      tensors.bias = TensorView::contiguous(bias.data(), DType::bf16, {1, 1, 1, problem.keys()},
+                                            {.kind = strobe::Device::Kind::cuda});
+    }
+    forward.run(tensors, workspace.data(), stream.get());
     driver::copy_async(result.data(), out.data(), q_bytes, stream.get());
     stream.synchronize();
     std::vector<float> numbers;
     for (const std::uint16_t x : result)
       numbers.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16));
     return numbers;
+  }
+
+  /// A number of 16 bits that is one of bf16.
+  static std::uint16_t upper_half(float x) {
+    return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16);
   }
 
   static Order order_of(const std::vector<int>& cu_seqlens_q, const std::vector<int>& cu_seqlens_k,
@@ -311,6 +352,27 @@ TEST_F(HopperForwardOnGpu, WhatAMaskHidesMayBeAnything) {
       ASSERT_NEAR(output[i], expected[i], 4e-3) << i / 64 << ", " << i % 64;
     for (std::size_t i = 149 * 64; i < output.size(); ++i)
       ASSERT_FALSE(std::isfinite(output[i])) << i % 64;
+  }
+}
+
+TEST_F(HopperForwardOnGpu, WhatABiasHidesMayBeAnything) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  Problem problem{.seqlen_q = 70, .seqlen_k = 200, .dim = 64};
+  problem.bias = Bias{.per_batch = false, .per_head = false, .per_query = false};
+  std::vector<float> bias(200, 0.5F);
+  bias[40] = bias[199] = -kInfinity;
+  const auto output_with = [&](float hidden) {
+    const auto number = [&](std::int64_t row, std::int64_t column) {
+      if (bias[static_cast<std::size_t>(row)] == -kInfinity) return hidden;
+      return static_cast<float>((row * 64 + column) * 7 % 11) / 8 - 0.5F;
+    };
+    return output_of(problem, SoftmaxReference::automatic, number, number, bias);
+  };
+  const std::vector<float> expected = output_with(0);
+  for (const float hidden : {std::numeric_limits<float>::quiet_NaN(), kInfinity}) {
+    const std::vector<float> output = output_with(hidden);
+    for (std::size_t i = 0; i < output.size(); ++i)
+      ASSERT_NEAR(output[i], expected[i], 4e-3) << i / 64 << ", " << i % 64;
   }
 }
 

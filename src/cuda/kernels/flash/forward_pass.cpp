@@ -29,7 +29,7 @@ TuningRecord ForwardPass::tuning() const {
 }
 
 std::size_t ForwardPass::workspace_bytes() const {
-  // Only tensors of rows that need no padding may come to the portable one: it needs nothing.
+  // Tensors may come to the portable one all the same. What it copies, the other would copy too.
   return hopper_ ? hopper_->workspace_bytes() : portable().workspace_bytes();
 }
 

@@ -21,14 +21,17 @@ struct HopperForwardFeatures {
   bool variable_length = false;
   bool positive_scale = true;
   bool softcap = false;
+  bool bias = false;
+  bool bias_per_query = false;  ///< else one row serves all
   bool alibi = false;
+  bool dropout = false;
   bool sinks = false;
   Reference reference = Reference::running;
 };
 
 /// Whether more is done to a score than the softmax can do, which takes a scale into its powers.
 constexpr bool makes_logits(const HopperForwardFeatures& features) {
-  return features.softcap || features.alibi || !features.positive_scale;
+  return features.softcap || features.bias || features.alibi || !features.positive_scale;
 }
 
 /// How it is cut.
@@ -66,25 +69,34 @@ struct HopperForwardConfig {
   }
 };
 
-/// What layout.cuh plans: queries, or the output that takes their place, keys, values, and at the
-/// end the barriers.
+/// What layout.cuh plans: queries, or the output that takes their place, keys, values, what is
+/// added to the scores, and at the end the barriers.
 constexpr int shared_bytes(const HopperForwardConfig& config) {
   constexpr int kControl = 512;
   const auto& [features, shape] = config;
   const auto row_bytes = [](int dim) { return (dim + 63) / 64 * 128; };
   const int key_bytes = row_bytes(features.dim);
   const int value_bytes = row_bytes(features.value_dim);
+  const int bias_rows = !features.bias ? 0 : features.bias_per_query ? shape.warpgroups * 64 : 8;
   return shape.query_slots * shape.warpgroups * 64 * std::max(key_bytes, value_bytes) +
-         shape.stages * shape.block_keys * (key_bytes + value_bytes) + kControl;
+         shape.stages * (shape.block_keys * (key_bytes + value_bytes) +
+                         bias_rows * row_bytes(shape.block_keys)) +
+         kControl;
+}
+
+/// Whether a multiprocessor has as much.
+constexpr bool fits(const HopperForwardConfig& config) {
+  return shared_bytes(config) <= shared_memory_of(90).per_block;
 }
 
 namespace hopper_forward {
 
 /// What there are registers for besides the products and the softmax.
-enum class Room { nothing, causal, fixed_reference, masks, everything };
+enum class Room { nothing, causal, fixed_reference, masks, logits, everything };
 
 constexpr Room room_needed(const HopperForwardFeatures& features) {
-  if (makes_logits(features)) return Room::everything;
+  if (features.bias) return Room::everything;
+  if (makes_logits(features) || features.dropout) return Room::logits;
   if (features.window_left || features.variable_length) return Room::masks;
   if (features.reference == Reference::fixed) return Room::fixed_reference;
   return features.window_right ? Room::causal : Room::nothing;
@@ -109,7 +121,8 @@ struct Candidate {
 
   constexpr bool serves(const HopperForwardFeatures& features, long long keys) const {
     return std::max(features.dim, features.value_dim) <= dim && room_needed(features) <= room &&
-           keys >= from_keys && keys < to_keys && (!only_causal || last_queries_first(features));
+           keys >= from_keys && keys < to_keys && (!only_causal || last_queries_first(features)) &&
+           fits({features, shape});
   }
 };
 
@@ -125,7 +138,8 @@ inline constexpr std::array kCandidates = {
     Candidate{96, {.block_keys = 112, .warpgroups = 3}, Room::causal},
     Candidate{96, {.block_keys = 96, .warpgroups = 3}, Room::masks},
     Candidate{128, {.block_keys = 160, .warpgroups = 2, .query_slots = 1}, Room::masks, 4096},
-    Candidate{128, {.block_keys = 128, .warpgroups = 2}},
+    Candidate{128, {.block_keys = 128, .warpgroups = 2}, Room::logits},
+    Candidate{128, {.block_keys = 128, .warpgroups = 2, .query_slots = 1}},
     Candidate{144, {.block_keys = 80, .warpgroups = 3, .query_slots = 1}, Room::nothing},
     Candidate{192, {.block_keys = 112, .warpgroups = 2, .query_slots = 1}, Room::masks},
     Candidate{192, {.block_keys = 96, .warpgroups = 2, .query_slots = 1}},
@@ -163,7 +177,7 @@ constexpr Reference choose_reference(const HopperForwardFeatures& features,
                                      SoftmaxReference wanted = SoftmaxReference::automatic) {
   const int dim = std::max(features.dim, features.value_dim);
   const long long many_keys = dim > 64 ? 4096 : features.window_right ? 8192 : 2048;
-  const bool possible = !features.window_left && !makes_logits(features);
+  const bool possible = !features.window_left && !makes_logits(features) && !features.dropout;
   const bool worth_it = work.keys >= many_keys && (dim <= 64 || (dim > 96 && dim <= 128));
   const bool fixed =
       wanted == SoftmaxReference::fixed || (wanted == SoftmaxReference::automatic && worth_it);
@@ -213,7 +227,10 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
                         {"kVariableLength", features.variable_length},
                         {"kPositiveScale", features.positive_scale},
                         {"kSoftcap", features.softcap},
+                        {"kBias", features.bias},
+                        {"kBiasPerQuery", features.bias_per_query},
                         {"kAlibi", features.alibi},
+                        {"kDropout", features.dropout},
                         {"kSinks", features.sinks},
                         {"kLastQueriesFirst", last_queries_first(features)},
                         {"kAsksForTiles", asks_for_tiles(features, shape)},

@@ -127,9 +127,26 @@ class Consumer {
   STROBE_DEVICE int first_query() const { return tile().first_query + warpgroup_ * kWarpgroupRows; }
   STROBE_DEVICE int warp_query() const { return first_query() + warp_in_group() * 16; }
 
+  /// From scores; their keys, and what is added to them, are then no longer needed.
   STROBE_DEVICE void make_logits(int block) {
+    if constexpr (!config::kBias) give_keys_back();
     if constexpr (kMakesLogits) {
-      logits_of(params_, tile())
+      const HeadLogits logits = logits_of(params_, tile());
+      const auto first_key = static_cast<Word>(block * config::kBlockKeys);
+      if constexpr (config::kBias) {
+        const Bias bias{shared_.bias(turn_.slot(), config::kBiasPerQuery ? warpgroup_ : 0)};
+        bias.apply(logits, scores_, warp_query(), first_key);
+        __syncwarp();
+        give_keys_back();
+      } else {
+        logits.apply(scores_, warp_query(), first_key);
+      }
+    }
+  }
+  /// Of a block's weights, after the sums are taken.
+  STROBE_DEVICE void drop_weights(int block) {
+    if constexpr (config::kDropout) {
+      dropout_of(params_, tile().sequence, tile().head)
           .apply(scores_, warp_query(), static_cast<Word>(block * config::kBlockKeys));
     }
   }
@@ -194,7 +211,7 @@ class Consumer {
     }
   }
 
-  /// The first scores of a tile: nothing to rescale yet.
+  /// The first scores of a tile: nothing to rescale yet. Gives their keys back.
   STROBE_DEVICE void take_first() {
     const int block = last_block();
     make_logits(block);
@@ -202,6 +219,7 @@ class Consumer {
     softmax_ = Softmax(params_.unit);
     float factor[Scores::kRows];
     softmax_.take(scores_, factor);
+    drop_weights(block);
     fits_ = true;
   }
 
@@ -231,7 +249,6 @@ class Consumer {
     start_scores_of_block();
     turns_.pass();
     finish_scores<0>();
-    give_keys_back();
     take_first();
     pack<Element>(weights_, scores_);
     output_.clear();
@@ -271,10 +288,10 @@ class Consumer {
       if (!fits) rescale = take_again(factor);
       give_keys_back();
     } else {
-      give_keys_back();
       make_logits(block);
       if (may_hide && !blocks.is_full(block)) hide_scores(block);
       rescale = softmax_.take(scores_, factor);
+      drop_weights(block);
       finish_output();
     }
     pack<Element>(weights_, scores_);
@@ -292,7 +309,6 @@ class Consumer {
     start_scores_of_block();
     start_output_of_block();
     finish_scores<1>();
-    give_keys_back();
     Softmax softmax_done = softmax_;
     take_first();
     finish_output();

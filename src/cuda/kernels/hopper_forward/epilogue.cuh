@@ -60,13 +60,15 @@ class Epilogue {
 #pragma unroll
     for (int r = 0; r < Output::kRows; ++r) {
       results[r] = finish_row(softmax.base(r), softmax.sum(r), sink);
+      const float factor =
+          config::kDropout ? results[r].factor * params_.dropout_scale : results[r].factor;
       float probe = 0;  // NaN if anything is not finite
 #pragma unroll
       for (int c = 0; c < Output::kColumnTiles; ++c) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           float& x = output.at(r, c, i);
-          x = results[r].empty ? 0.0F : x * results[r].factor;
+          x = results[r].empty ? 0.0F : x * factor;
           if constexpr (kMayBeWrong) probe = fmaf(x, 0.0F, probe);
         }
       }
@@ -117,8 +119,12 @@ class Epilogue {
     ptx::sync_threads(barrier_, kWarpgroupThreads);
     const Params& params = ptx::again(params_);
     const int key_head = tile_.head / params.heads_per_key_head;
-    const auto keep_all = [](int, int) { return 1.0F; };
-    const HiddenValues<Element, HeadLogits, decltype(keep_all)> values = {
+    const auto keep_factor = [&](int query, int key) {
+      if constexpr (!config::kDropout) return 1.0F;
+      const Dropout dropout = dropout_of(params, tile_.sequence, tile_.head);
+      return dropout.keeps(static_cast<Word>(key), query) ? params.dropout_scale : 0.0F;
+    };
+    const HiddenValues<Element, HeadLogits, decltype(keep_factor)> values = {
         at(params.k, params.k_strides, sequence().first_k, key_head),
         at(params.v, params.v_strides, sequence().first_k, key_head),
         params.k_strides.row,
@@ -126,7 +132,7 @@ class Epilogue {
         config::kDim,
         config::kValueDim,
         logits_of(params, tile_),
-        keep_all};
+        keep_factor};
     const Storage* const q = at(params.q, params.q_strides, sequence().first_q, tile_.head);
     Storage* const out = output_rows();
     for (int row = 0; row < 16; ++row) {

@@ -14,6 +14,7 @@ namespace strobe::cuda::hopper_forward {
 namespace {
 
 constexpr std::int64_t kMaxDim = 256;
+constexpr int kWarpgroupRows = 64;
 
 HopperForwardFeatures features_of(const Problem& problem) {
   const Window window = problem.effective_window();
@@ -25,7 +26,10 @@ HopperForwardFeatures features_of(const Problem& problem) {
           .variable_length = problem.varlen(),
           .positive_scale = problem.softmax_scale() > 0,
           .softcap = problem.softcap > 0,
+          .bias = problem.bias.has_value(),
+          .bias_per_query = problem.bias && problem.bias->per_query,
           .alibi = problem.alibi,
+          .dropout = problem.dropout > 0,
           .sinks = problem.sinks};
 }
 
@@ -146,6 +150,23 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
     add({.dim = dim, .value_dim = dim, .window_right = true, .alibi = true}, kShort);
   }
   add({.window_right = true, .variable_length = true, .softcap = true, .alibi = true}, kLong);
+  for (const int dim : {64, 128, 192, 256}) {
+    for (const bool per_query : {false, true})
+      add({.dim = dim, .value_dim = dim, .bias = true, .bias_per_query = per_query}, kShort);
+    add({.dim = dim, .value_dim = dim, .window_right = true, .dropout = true}, kShort);
+    add({.dim = dim,
+         .value_dim = dim,
+         .window_left = true,
+         .window_right = true,
+         .variable_length = true,
+         .softcap = true,
+         .bias = true,
+         .bias_per_query = true,
+         .alibi = true,
+         .dropout = true,
+         .sinks = true},
+        kShort);
+  }
   add({.positive_scale = false}, kShort);
   add({.dim = 64, .value_dim = 64, .window_right = true, .sinks = true}, kShort);
   add({.window_left = true, .window_right = true, .sinks = true}, kLong);
@@ -159,18 +180,19 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
 bool takes(const Problem& problem, const jit::Architecture& architecture) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   const bool half = problem.dtype == DType::bf16 || problem.dtype == DType::fp16;
-  const bool plain = !problem.bias && problem.dropout == 0;
+  const bool rows_in_chunks = !problem.bias || problem.keys() % 8 == 0;
   const bool some = problem.batch > 0 && problem.seqlen_q > 0 && problem.keys() > 0;
   const bool few = problem.seqlen_q < kMost && problem.keys() < kMost &&
                    tiles(problem, {}) < kMost &&
                    (!problem.varlen() || (problem.total_q() < kMost && problem.total_k() < kMost));
   return architecture.major == 9 && architecture.specific && problem.pass == Pass::forward &&
-         half && plain && some && few && takes_dim(problem.dim) && takes_dim(problem.value_dim());
+         half && rows_in_chunks && some && few && takes_dim(problem.dim) &&
+         takes_dim(problem.value_dim());
 }
 
 bool Forward::takes(const Tensors& tensors) {
   return has_boxes(tensors.q) && has_boxes(tensors.k) && has_boxes(tensors.v) &&
-         has_boxes(tensors.out);
+         has_boxes(tensors.out) && (!tensors.bias.given() || has_boxes(bias_rows(tensors.bias)));
 }
 
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options,
@@ -229,6 +251,11 @@ HopperForwardParams Forward::params(const Tensors& tensors, std::byte* workspace
   HopperForwardParams params{};
   set_operands(params, tensors, problem_.varlen());
   set_problem(params, problem_);
+  set_dropout(params, problem_);
+  if (tensors.bias.given()) {
+    params.bias = tensors.bias.data;
+    params.bias_strides = bias_strides(tensors.bias);
+  }
   params.next_tile = reinterpret_cast<unsigned*>(workspace + next_tile_);
   params.order = reinterpret_cast<const SequenceTiles*>(workspace + tile_order_);
   params.heads_per_key_head = static_cast<int>(problem_.group());
@@ -256,8 +283,12 @@ void Forward::put_in_order(const HopperForwardParams& of_tiles, SequenceTiles* o
   driver::launch(order_, {.block = {.x = kHopperOrderThreads}}, stream, params);
 }
 
+abi::TensorMap Forward::bias_map(const Tensors& tensors) const {
+  if (!config_.features.bias) return {};
+  return tensor_map(bias_rows(tensors.bias), config_.features.bias_per_query ? kWarpgroupRows : 1);
+}
+
 void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
-  constexpr int kWarpgroupRows = 64;
   std::byte* const arrays = aligned_workspace(workspace);
   const HopperForwardParams values = params(tensors, arrays);
   if (problem_.varlen())
@@ -272,7 +303,7 @@ void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) c
       stream, tensor_map(tensors.q, kWarpgroupRows),
       tensor_map(tensors.k, config_.shape.block_keys),
       tensor_map(tensors.v, config_.shape.block_keys), tensor_map(tensors.out, kWarpgroupRows),
-      values);
+      bias_map(tensors), values);
 }
 
 }  // namespace strobe::cuda::hopper_forward

@@ -40,7 +40,7 @@ class Forward {
   std::size_t workspace_bytes() const { return workspace_.bytes(); }
 
   /// Whether the unit can copy tensors that lie so: their rows begin at multiples of 16 bytes, and
-  /// no axis is broadcast or runs backwards.
+  /// no axis is broadcast or runs backwards, but for a bias that serves several sequences or heads.
   static bool takes(const Tensors& tensors);
 
   /// Ordered on the stream, whose context must be current.
@@ -50,6 +50,7 @@ class Forward {
   Forward(const driver::Device& device, const Problem& problem,
           const Chosen<HopperForwardConfig>& chosen);
 
+  abi::TensorMap bias_map(const Tensors& tensors) const;
   HopperForwardParams params(const Tensors& tensors, std::byte* workspace) const;
   void put_in_order(const HopperForwardParams& of_tiles, SequenceTiles* order,
                     abi::Stream stream) const;

@@ -9,25 +9,30 @@ namespace strobe::cuda {
 namespace {
 
 STROBE_DEVICE void produce(const Shared& shared, const Params& params, const TensorMap& query_map,
-                           const TensorMap& key_map, const TensorMap& value_map) {
+                           const TensorMap& key_map, const TensorMap& value_map,
+                           const TensorMap& bias_map) {
   Control& control = shared.control();
   const int role = warp_index();
   if (lane_index() != 0) return;
   if (role == 0) Scheduler(shared, params).run();
   if (role == 1) QueryLoader(shared, query_map, params).run();
-  if (role == 2) KeyLoader<KeyTile>(control, control.keys, shared.keys(0), key_map, params).run();
-  if (role == 3)
-    KeyLoader<ValueTile>(control, control.values, shared.values(0), value_map, params).run();
+  if (role == 2) {
+    const BiasLoader bias(shared, bias_map, params);
+    KeyLoader<KeyTile>(control, control.keys, shared.keys(0), key_map, params)
+        .run([&](const auto&... block) { bias.load(block...); });
+  }
+  if (role == 3) {
+    KeyLoader<ValueTile>(control, control.values, shared.values(0), value_map, params)
+        .run([](const auto&...) {});
+  }
 }
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(config::kThreads, 1)
-    hopper_forward(const __grid_constant__ TensorMap query_map,
-                   const __grid_constant__ TensorMap key_map,
-                   const __grid_constant__ TensorMap value_map,
-                   const __grid_constant__ TensorMap output_map,
-                   const __grid_constant__ Params params) {
+extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_forward(
+    const __grid_constant__ TensorMap query_map, const __grid_constant__ TensorMap key_map,
+    const __grid_constant__ TensorMap value_map, const __grid_constant__ TensorMap output_map,
+    const __grid_constant__ TensorMap bias_map, const __grid_constant__ Params params) {
   extern __shared__ __align__(1024) uint4 memory[];
   const Shared shared(memory);
   if (threadIdx.x == 0) {
@@ -36,6 +41,7 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1)
     ptx::prefetch_map(key_map);
     ptx::prefetch_map(value_map);
     ptx::prefetch_map(output_map);
+    if constexpr (config::kBias) ptx::prefetch_map(bias_map);
     shared.control().init();
   }
   __syncthreads();
@@ -43,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1)
   const int warpgroup = warp_index() / 4;
   if (warpgroup == 0) {
     ptx::give_registers<config::kProducerRegisters>();
-    produce(shared, params, query_map, key_map, value_map);
+    produce(shared, params, query_map, key_map, value_map, bias_map);
   } else {
     ptx::take_registers<config::kConsumerRegisters>();
     Consumer(shared, params, output_map, warpgroup - 1).run();

@@ -2,7 +2,8 @@
 // What the roles of the kernel share: types, and the plan of shared memory.
 
 #include "config.cuh"
-#include "device/logits.cuh"
+#include "device/bias_block.cuh"
+#include "device/dropout.cuh"
 #include "device/mask.cuh"
 #include "device/sequence.cuh"
 #include "device/slots.cuh"
@@ -35,13 +36,19 @@ using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
 constexpr bool kFixedReference = config::kReference == Reference::fixed;
 /// Whether output that is not finite may be wrong: because keys that a query does not see, other
 /// than zeros, were multiplied all the same, or because weights above 1 were.
-constexpr bool kMayBeWrong =
-    config::kWindowLeft || config::kWindowRight || config::kVariableLength || kFixedReference;
+constexpr bool kMayBeWrong = config::kWindowLeft || config::kWindowRight ||
+                             config::kVariableLength || config::kBias || config::kDropout ||
+                             kFixedReference;
 
-constexpr LogitFeatures kLogitFeatures = {config::kSoftcap, false, config::kAlibi, false};
+constexpr LogitFeatures kLogitFeatures = {config::kSoftcap, config::kBias, config::kAlibi, false};
 using HeadLogits = Logits<kLogitFeatures, Element>;
-constexpr bool kMakesLogits = config::kSoftcap || config::kAlibi || !config::kPositiveScale;
-static_assert(!kMakesLogits || !kFixedReference);
+constexpr bool kMakesLogits =
+    config::kSoftcap || config::kBias || config::kAlibi || !config::kPositiveScale;
+static_assert(!kFixedReference || !(kMakesLogits || config::kDropout));
+
+/// What is added to the scores of a block of keys comes with the keys.
+using Bias = BiasBlock<Element, config::kBlockKeys, config::kBiasPerQuery>;
+constexpr int kBiasBlocks = !config::kBias ? 0 : !config::kBiasPerQuery ? 1 : config::kWarpgroups;
 
 /// A warpgroup's share of the work has 64 of these queries.
 struct alignas(16) Tile {
@@ -79,7 +86,7 @@ struct Control {
     constexpr int kLoaders = 3;
 #pragma unroll
     for (int i = 0; i < config::kWarpgroups; ++i) queries[i].init(1);
-    keys.init(kConsumerWarps);
+    keys.init(kConsumerWarps, 1 + kBiasBlocks);
     values.init(kConsumerWarps);
     tiles.init(kLoaders + kConsumerWarps);
     ptx::fence_barrier_init();
@@ -100,13 +107,18 @@ class Shared {
   }
   STROBE_DEVICE Word keys(int slot) const { return begin_ + kKeys + slot * KeyTile::kBytes; }
   STROBE_DEVICE Word values(int slot) const { return begin_ + kValues + slot * ValueTile::kBytes; }
+  /// Of those that came with the keys.
+  STROBE_DEVICE Word bias(int slot, int block) const {
+    return begin_ + kBias + (slot * kBiasBlocks + block) * Bias::Tile::kBytes;
+  }
   STROBE_DEVICE Control& control() const { return *control_; }
 
  private:
   static constexpr int kQueryBytes = larger(QueryTile::kBytes, OutputTile::kBytes);
   static constexpr int kKeys = config::kQuerySlots * config::kWarpgroups * kQueryBytes;
   static constexpr int kValues = kKeys + config::kStages * KeyTile::kBytes;
-  static constexpr int kControl = kValues + config::kStages * ValueTile::kBytes;
+  static constexpr int kBias = kValues + config::kStages * ValueTile::kBytes;
+  static constexpr int kControl = kBias + config::kStages * kBiasBlocks * Bias::Tile::kBytes;
   static_assert(kControl + sizeof(Control) <= config::kDynamicSharedBytes);
 
   Word begin_;
@@ -124,6 +136,12 @@ STROBE_DEVICE HeadLogits logits_of(const Params& params, const Tile& tile) {
   logits.softcap = params.softcap;
   if constexpr (config::kAlibi) {
     logits.slope = params.alibi_slopes[tile.sequence * params.alibi_sequence_stride + tile.head];
+  }
+  if constexpr (config::kBias) {
+    const RowStrides& strides = params.bias_strides;
+    logits.bias = static_cast<const Storage*>(params.bias) + tile.sequence * strides.sequence +
+                  tile.head * strides.head;
+    logits.bias_stride = strides.row;
   }
   logits.length_q = sequence.length_q;
   logits.length_k = sequence.length_k;

@@ -35,12 +35,14 @@ struct HopperForwardParams {
   const SequenceTiles* order;  ///< likewise
   const float* sinks;          ///< [heads], with sinks
   const float* alibi_slopes;   ///< [heads], with ALiBi
+  const void* bias;            ///< with a bias
 
   RowStrides q_strides;
   RowStrides k_strides;
   RowStrides v_strides;
   RowStrides out_strides;
   RowStrides lse_strides;
+  RowStrides bias_strides;  ///< rows are queries; 0 where an axis is broadcast
 
   long long alibi_sequence_stride;
 
@@ -59,6 +61,10 @@ struct HopperForwardParams {
   float scale;
   float unit;  ///< log₂ e, and the scale where no logits are made
   float softcap;
+
+  float dropout_scale;         ///< 1 / (1 - p)
+  unsigned dropout_threshold;  ///< random words below are dropped
+  unsigned dropout_seed[2];    ///< low word, high word
 };
 
 }  // namespace strobe::cuda

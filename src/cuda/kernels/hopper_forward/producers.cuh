@@ -124,6 +124,30 @@ class QueryLoader {
   const Params& params_;
 };
 
+/// The blocks of a bias that are added to the scores of a block of keys.
+class BiasLoader {
+ public:
+  STROBE_DEVICE BiasLoader(const Shared& shared, const TensorMap& map, const Params& params)
+      : shared_(shared), map_(map), params_(params) {}
+
+  STROBE_DEVICE void load(const Tile& tile, int block, int slot, Word barrier) const {
+    const RowStrides& strides = params_.bias_strides;
+    BoxOrigin origin = {{block * config::kBlockKeys, 0, strides.head == 0 ? 0 : tile.head,
+                         strides.sequence == 0 ? 0 : tile.sequence}};
+    if constexpr (config::kBiasPerQuery) origin.at[1] = tile.first_query;
+#pragma unroll 1  // for want of registers
+    for (int i = 0; i < kBiasBlocks; ++i) {
+      Bias::load(shared_.bias(slot, i), map_, origin, barrier);
+      origin.at[1] += kWarpgroupRows;
+    }
+  }
+
+ private:
+  const Shared& shared_;
+  const TensorMap& map_;
+  const Params& params_;
+};
+
 /// Keys or values, block by block.
 template <class BlockTile>
 class KeyLoader {
@@ -132,7 +156,9 @@ class KeyLoader {
                           const TensorMap& map, const Params& params)
       : tiles_(control), filler_(barriers), slots_(slots), map_(map), params_(params) {}
 
-  STROBE_DEVICE void run() {
+  /// Calls load_more(tile, block, slot, barrier) for what comes with a block.
+  template <class LoadMore>
+  STROBE_DEVICE void run(LoadMore load_more) {
     for (Tile tile; tiles_.next(tile);) {
       const int head = tile.head / params_.heads_per_key_head;
       const int first = sequence_of(params_, tile).first_k;
@@ -141,6 +167,7 @@ class KeyLoader {
         load_tile<BlockTile>(slots_ + slot * BlockTile::kBytes, map_,
                              box_origin(tile, first + block * config::kBlockKeys, head),
                              filler_.barrier(), ptx::CachePolicy::evict_last);
+        load_more(tile, block, slot, filler_.barrier());
         filler_.end();
       }
     }

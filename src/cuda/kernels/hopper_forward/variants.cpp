@@ -10,10 +10,6 @@ constexpr int kMostWarpgroups = 4;
 constexpr int kMostKeys = 256;
 constexpr int kMostSlots = 2;
 
-bool fits(const HopperForwardConfig& config) {
-  return shared_bytes(config) <= shared_memory_of(90).per_block;
-}
-
 /// The largest block of keys for which scores, weights and output leave a thread some registers for
 /// everything else.
 int most_keys(const HopperForwardFeatures& features, int warpgroups) {

@@ -106,20 +106,13 @@ STROBE_DEVICE HeadLogits logits_of(const Params& params, const Sequence& sequenc
   return logits;
 }
 
-STROBE_DEVICE Dropout dropout_of(const Params& params, const Sequence& sequence, int head) {
-  return {{params.dropout_seed[0], params.dropout_seed[1]},
-          params.dropout_threshold,
-          static_cast<Word>(head),
-          static_cast<Word>(sequence.index)};
-}
-
 /// Which of a lane's scores dropout lets pass.
 class Survivors {
  public:
   STROBE_DEVICE Survivors(const Params& params, const Sequence& sequence, int head, int first_query,
                           Word first_key) {
     if constexpr (config::kDropout) {
-      const Dropout dropout = dropout_of(params, sequence, head);
+      const Dropout dropout = dropout_of(params, sequence.index, head);
 #pragma unroll
       for (int i = 0; i < kWords; ++i) dropped_[i] = 0;
       dropout.each_dropped<Scores>(first_query, first_key, [&](int row, int column_tile, int i) {

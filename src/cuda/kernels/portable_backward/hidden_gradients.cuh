@@ -105,7 +105,7 @@ struct HiddenGradients {
     if (x == minus_infinity() || statistics.base == -minus_infinity()) return {true, 0, 0};
     float factor = 1;
     if constexpr (config::kDropout) {
-      factor = dropout_of(params, sequence, head).keeps(static_cast<Word>(key), query)
+      factor = dropout_of(params, sequence.index, head).keeps(static_cast<Word>(key), query)
                    ? params.dropout_scale
                    : 0.0F;
     }

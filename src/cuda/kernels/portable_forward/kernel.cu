@@ -103,10 +103,7 @@ struct Head {
   }
 
   STROBE_DEVICE Dropout dropout(const Params& params) const {
-    return {{params.dropout_seed[0], params.dropout_seed[1]},
-            params.dropout_threshold,
-            static_cast<Word>(index),
-            static_cast<Word>(sequence.index)};
+    return dropout_of(params, sequence.index, index);
   }
 
  private:
