@@ -6,18 +6,18 @@
 
 namespace strobe::cuda {
 
-/// A block of a bias in shared memory: a warpgroup's 64 rows, or one row that serves all queries.
-template <class Element, int keys, bool per_query>
+/// A block of a bias in shared memory: a row for every query, or one that serves all.
+template <class Element, int rows, int keys>
 struct BiasBlock {
   static_assert(keys % 16 == 0);
-  using Tile = SwizzledTile<per_query ? kWarpgroupRows : 8, keys>;
-  static constexpr int kBoxRows = per_query ? kWarpgroupRows : 1;
+  using Tile = SwizzledTile<round_up(rows, 8), keys>;
+  static constexpr bool kPerQuery = rows > 1;
 
   Word begin;
 
   /// Of one row, the first line of every panel is filled.
   STROBE_DEVICE static void load(Word to, const TensorMap& map, BoxOrigin origin, Word barrier) {
-    ptx::arrive_and_expect(barrier, Tile::kPanels * kBoxRows * Tile::kLineBytes);
+    ptx::arrive_and_expect(barrier, Tile::kPanels * rows * Tile::kLineBytes);
 #pragma unroll
     for (int panel = 0; panel < Tile::kPanels; ++panel) {
       ptx::load_box(to + panel * Tile::kPanelBytes, map, origin, barrier,
@@ -26,7 +26,7 @@ struct BiasBlock {
     }
   }
 
-  /// Turns a warp's scores into logits; its rows are from `first_query` on.
+  /// Turns the scores of a warp of a warpgroup into logits; its rows are from `first_query` on.
   template <class Logits>
   STROBE_DEVICE void apply(const Logits& logits, Accumulator<1, keys / 8>& scores, int first_query,
                            Word first_key) const {
@@ -48,11 +48,21 @@ struct BiasBlock {
     }
   }
 
+  /// Two queries each of a warp's 16 keys, in 16 columns from `column` on, as sums of a product lie
+  /// whose rows are keys: of the first eight columns, a lane's first row and its second, then of
+  /// the others.
+  STROBE_DEVICE void load_transposed(Word (&pairs)[4], Word first_key, Word column) const {
+    const Word lane = ptx::again(threadIdx.x % 32);
+    const Word row = kPerQuery ? column + lane / 16 * 8 + lane % 8 : 0;
+    ptx::load_matrices_transposed(pairs,
+                                  begin + Tile::chunk_offset(row, first_key / 8 + lane / 8 % 2));
+  }
+
  private:
   /// Sixteen keys of the warp's rows, as sums of a product lie.
   STROBE_DEVICE void load_step(Word (&pairs)[4], int step) const {
     const Word thread = ptx::again(threadIdx.x) % kWarpgroupThreads;
-    const Word row = per_query ? thread / 32 * 16 + thread % 16 : 0;
+    const Word row = kPerQuery ? thread / 32 * 16 + thread % 16 : 0;
     ptx::load_matrices(pairs, begin + Tile::chunk_offset(row, 2 * step + thread / 16 % 2));
   }
 };

@@ -62,6 +62,44 @@ struct Dropout {
   }
 };
 
+/// Which of a lane's scores survive, where keys are a warp's rows and queries its columns.
+template <class Scores>
+class TransposedSurvivors {
+ public:
+  TransposedSurvivors() = default;
+  /// `first_key` is a multiple of 8.
+  STROBE_DEVICE TransposedSurvivors(const Dropout& dropout, int first_query, Word first_key) {
+    // Four lanes have one each of the four keys of a draw, in two rows and two columns: these are
+    // four draws. Everyone makes one; then they tell each other.
+    const int member = lane_index() / 4 % 4;
+    const Word key_group = first_key / 4 + member / 2 * 2 + lane_index() / 16;
+    const int query = first_query + Scores::column_index(0) + member % 2;
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      kept_[i] = 0;
+#pragma unroll 1  // for want of registers
+      for (int pair = 0; pair < 4; ++pair) {
+        const int first = query + 64 * i + 16 * pair;
+        Word bits = dropout.kept(key_group, first) | dropout.kept(key_group, first + 8) << 16;
+        bits <<= 4 * member;
+        bits |= __shfl_xor_sync(kAllLanes, bits, 4);
+        bits |= __shfl_xor_sync(kAllLanes, bits, 8);
+        kept_[i] |= (bits >> member & 0x11111111U) << pair;
+      }
+    }
+  }
+
+  STROBE_DEVICE bool contain(int row, int column_tile, int i) const {
+    const int bit = column_tile % 2 * 16 + (row * 2 + i) * 4 + column_tile / 2 % 4;
+    return (kept_[column_tile / 8] >> bit & 1) != 0;
+  }
+
+ private:
+  static_assert(Scores::kRows == 2 && Scores::kColumnTiles % 8 == 0);
+  static constexpr int kWords = Scores::kColumnTiles / 8;
+  Word kept_[kWords];
+};
+
 /// By the names that the parameters of kernels have for it.
 template <class Params>
 STROBE_DEVICE Dropout dropout_of(const Params& params, int sequence, int head) {

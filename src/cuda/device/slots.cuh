@@ -81,6 +81,7 @@ class SlotFiller {
     ptx::wait_for_phase(barriers_ + (slots + turn_.slot()) * 8, turn_.parity() ^ 1);
     return turn_.slot();
   }
+  STROBE_DEVICE int slot() const { return turn_.slot(); }
   /// What copies to the slot count on.
   STROBE_DEVICE Word barrier() const { return barriers_ + turn_.slot() * 8; }
   STROBE_DEVICE void end() { turn_.next(); }

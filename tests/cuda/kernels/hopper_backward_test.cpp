@@ -41,20 +41,41 @@ TEST(HopperBackward, WarpgroupsOfEveryShapeHaveTheirSlices) {
   }
 }
 
+TEST(HopperBackward, ABiasFitsBesideEveryShape) {
+  for (const bool deterministic : {false, true}) {
+    for (const bool per_query : {false, true}) {
+      for (const bool causal : {false, true}) {
+        for (int dim = 8; dim <= 192; dim += 8) {
+          const auto config = choose_hopper_backward({.dim = dim,
+                                                      .value_dim = dim,
+                                                      .window_right = causal,
+                                                      .bias = true,
+                                                      .bias_per_query = per_query,
+                                                      .deterministic = deterministic});
+          EXPECT_TRUE(fits(config)) << jit::configuration_text(description(config));
+          EXPECT_TRUE(config.shape.slice_slots > 0 || !deterministic) << dim;
+        }
+      }
+    }
+  }
+}
+
 TEST(HopperBackward, TakesWhatItWasMadeFor) {
   for (const char* problem :
        {"b1 sq128 h2 d64 bf16 bwd", "b2 sq5 sk3 h4 hk2 d128 fp16 causal bwd",
         "b1 sq9 h1 d8 bf16 bwd", "b1 sq9 h1 d256 bf16 bwd", "b1 sq128 h2 d64 bf16 w20:3 bwd",
         "b1 sq128 h2 d64 bf16 w1:0 bwd", "b1 sq128 h2 d64 bf16 sinks bwd",
         "lq9,3 lk9,3 h2 d64 bf16 bwd", "b1 sq128 h2 d64 bf16 cap1 alibi bwd",
-        "b1 sq128 h2 d192 dv128 bf16 bwd"}) {
+        "b1 sq128 h2 d192 dv128 bf16 bwd", "b1 sq128 h2 d64 bf16 drop0.1 bwd",
+        "b1 sq128 h2 d192 bf16 bias:hqk bwd"}) {
     EXPECT_TRUE(takes(Problem::parse(problem), kHopper)) << problem;
   }
-  for (const char* problem : {"b1 sq128 h2 d64 fp32 bwd", "b1 sq128 h2 d60 bf16 bwd",
-                              "b1 sq128 h2 d264 bf16 bwd", "b1 sq128 sk1 h2 d64 bf16 bwd",
-                              "b1 sq128 h2 d64 dv264 bf16 bwd", "b1 sq128 h2 d64 bf16 w0:0 bwd",
-                              "b1 sq128 h2 d64 bf16 cap0.1 bwd", "b1 sq128 h2 d64 bf16 drop0.1 bwd",
-                              "b1 sq128 h2 d64 bf16 bias:k bwd", "b1 sq128 h2 d64 bf16"}) {
+  for (const char* problem :
+       {"b1 sq128 h2 d64 fp32 bwd", "b1 sq128 h2 d60 bf16 bwd", "b1 sq128 h2 d264 bf16 bwd",
+        "b1 sq128 sk1 h2 d64 bf16 bwd", "b1 sq128 h2 d64 dv264 bf16 bwd",
+        "b1 sq128 h2 d64 bf16 w0:0 bwd", "b1 sq128 h2 d64 bf16 cap0.1 bwd",
+        "b1 sq128 sk130 h2 d64 bf16 bias:k bwd", "b1 sq128 h2 d200 bf16 bias:k bwd",
+        "b1 sq128 h2 d64 bf16"}) {
     EXPECT_FALSE(takes(Problem::parse(problem), kHopper)) << problem;
   }
   EXPECT_FALSE(takes(Problem::parse("b1 sq128 h2 d64 bf16 bwd"), {.major = 8, .minor = 0}));
@@ -79,15 +100,23 @@ TEST(HopperBackward, ItsProductsOverlap) {
   // Where registers do not suffice, the assembler lets every product wait for the one before, and
   // only says so.
   for (const int dim : {64, 128, 192, 256}) {
-    for (const bool masked : {false, true}) {
-      const auto kernel = description(choose_hopper_backward({.dim = dim,
-                                                              .value_dim = dim,
-                                                              .window_left = masked,
-                                                              .window_right = masked,
-                                                              .variable_length = masked,
-                                                              .softcap = masked,
-                                                              .alibi = masked && dim > 128,
-                                                              .deterministic = masked}));
+    for (const HopperBackwardFeatures& features : std::initializer_list<HopperBackwardFeatures>{
+             {.dim = dim, .value_dim = dim},
+             {.dim = dim,
+             .value_dim = dim,
+             .window_left = true,
+             .window_right = true,
+             .variable_length = true,
+             .softcap = true,
+             .alibi = dim > 128,
+             .deterministic = true},
+             {.dim = dim, .value_dim = dim, .window_right = true, .dropout = true},
+             {.dim = dim,
+             .value_dim = dim,
+             .window_right = true,
+             .bias = dim <= 192,
+             .bias_per_query = dim <= 192}}) {
+      const auto kernel = description(choose_hopper_backward(features));
       const std::string text(jit::embedded_source(kernel.source));
       const jit::Headers headers =
           jit::included_headers(text, {{"config.cuh", jit::config_header(kernel)}});

@@ -34,11 +34,14 @@ TuningRecord BackwardPass::tuning() const {
 
 std::size_t BackwardPass::workspace_bytes() const {
   if (!hopper_) return portable().workspace_bytes();
-  // Only tensors of rows that need no padding may come to the portable ones: this is all they need.
+  // All that the portable ones need, if rows need no padding. Others come to them only for a bias
+  // that lies anywhere, and what they copy then the others would copy too.
   WorkspacePlan for_portable;
   portable_backward::plan_arrays(problem_, portable_backward::features_of(problem_, options_),
                                  jit::Architecture::of(device_), for_portable);
-  return std::max(hopper_->workspace_bytes(), for_portable.bytes());
+  const bool pads = problem_.bias && Padding::padded(problem_) != problem_;
+  return pads ? hopper_->workspace_bytes() + for_portable.bytes()
+              : std::max(hopper_->workspace_bytes(), for_portable.bytes());
 }
 
 void BackwardPass::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {

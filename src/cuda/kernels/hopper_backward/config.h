@@ -17,7 +17,10 @@ struct HopperBackwardFeatures {
   bool window_right = false;  ///< also if causal
   bool variable_length = false;
   bool softcap = false;
+  bool bias = false;
+  bool bias_per_query = false;  ///< else one row serves all
   bool alibi = false;
+  bool dropout = false;
   bool deterministic = false;  ///< dq is bit-equal in every run; dk and dv always are
 };
 
@@ -51,15 +54,17 @@ struct HopperBackwardConfig {
 
 namespace hopper_backward {
 
-/// A way to cut that serves dims up to `dim`, and has registers for so many of softcap and ALiBi.
+/// A way to cut that serves dims up to `dim`, and has registers for so many of softcap, bias, ALiBi
+/// and dropout.
 struct Candidate {
   int dim;
-  int logits;
+  int extras;
   HopperBackwardShape shape;
 
   constexpr bool serves(const HopperBackwardFeatures& features) const {
     return std::max(features.dim, features.value_dim) <= dim &&
-           features.softcap + features.alibi <= logits && divides_slices(features);
+           features.softcap + features.bias + features.alibi + features.dropout <= extras &&
+           divides_slices(features);
   }
 
   /// Whether warpgroups that divide the slices of dq have as many each: one would otherwise wait
@@ -76,11 +81,12 @@ struct Candidate {
 inline constexpr std::array kCandidates = {
     Candidate{64, 0, {.block_queries = 128, .query_slots = 3}},
     Candidate{
-        64, 2, {.block_queries = 64, .splits_gradients = true, .query_slots = 3, .slice_slots = 3}},
+        64, 4, {.block_queries = 64, .splits_gradients = true, .query_slots = 3, .slice_slots = 3}},
     Candidate{128, 0, {.block_queries = 64, .keys_lag = true, .query_slots = 3}},
     Candidate{128, 1, {.block_queries = 64, .query_slots = 3}},
-    Candidate{192, 2, {.block_queries = 64, .splits_gradients = true, .slice_slots = 3}},
-    Candidate{256, 2, {.block_queries = 64, .splits_gradients = true, .slice_slots = 1}},
+    Candidate{128, 1, {.block_queries = 64, .query_slots = 2}},  // beside a bias
+    Candidate{192, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 3}},
+    Candidate{256, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 1}},
 };
 
 /// Columns of dq that a warpgroup computes at a time; see QuerySlices.
@@ -108,23 +114,30 @@ constexpr int shared_bytes(const HopperBackwardConfig& config) {
   const int slices =
       shape.slice_writers() * shape.slice_slots * 64 * hopper_backward::slice_columns(config) * 4;
   const int statistics = kStages * shape.block_queries * 8;
+  const int bias_rows = !features.bias ? 0 : features.bias_per_query ? shape.block_queries : 8;
+  const int bias = kStages * bias_rows * row_bytes(shape.block_keys());
   return rows * row_bytes(features.dim) + value_rows * row_bytes(features.value_dim) + scores +
-         slices + statistics + kControl;
+         slices + bias + statistics + kControl;
+}
+
+/// Whether a multiprocessor has as much.
+constexpr bool fits(const HopperBackwardConfig& config) {
+  return shared_bytes(config) <= shared_memory_of(90).per_block;
 }
 
 inline HopperBackwardConfig choose_hopper_backward(const HopperBackwardFeatures& features) {
-  HopperBackwardShape shape = hopper_backward::kCandidates.back().shape;
-  for (const auto& candidate : hopper_backward::kCandidates) {
-    if (candidate.serves(features)) {
-      shape = candidate.shape;
-      break;
-    }
-  }
-  // Faster where the copy unit has enough to do, or blocks are not at the same dq anyway.
+  // Faster where the copy unit has enough to do, or blocks are not at the same dq anyway; but it
+  // takes registers, which a bias needs too.
   const int dim = std::max(features.dim, features.value_dim);
-  const bool adds_itself = dim > 128 || (dim > 64 && features.window_right);
-  if (adds_itself && !features.deterministic) shape.slice_slots = 0;
-  return {features, shape};
+  const bool adds_itself = !features.deterministic &&
+                           (dim > 128 || (dim > 64 && features.window_right && !features.bias));
+  HopperBackwardConfig config{features, {}};
+  for (const auto& candidate : hopper_backward::kCandidates) {
+    config.shape = candidate.shape;
+    if (adds_itself) config.shape.slice_slots = 0;
+    if (candidate.serves(features) && fits(config)) break;
+  }
+  return config;
 }
 
 /// Its choices as the kernel knows them.
@@ -140,7 +153,10 @@ inline jit::KernelDescription description(const HopperBackwardConfig& config) {
                         {"kWindowRight", features.window_right},
                         {"kVariableLength", features.variable_length},
                         {"kSoftcap", features.softcap},
+                        {"kBias", features.bias},
+                        {"kBiasPerQuery", features.bias_per_query},
                         {"kAlibi", features.alibi},
+                        {"kDropout", features.dropout},
                         {"kDeterministic", features.deterministic},
                         {"kSplitsGradients", shape.splits_gradients},
                         {"kKeysLag", shape.keys_lag},

@@ -43,6 +43,10 @@ class Consumer {
   }
 
   STROBE_DEVICE Powers powers(const Walk& walk) const {
+    return {params_, key_block(), walk, warp_key(), shared_.bias(turn_.slot())};
+  }
+
+  STROBE_DEVICE Survivors survivors(const Walk& walk) const {
     return {params_, key_block(), walk, warp_key()};
   }
 

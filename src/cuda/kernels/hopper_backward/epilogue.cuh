@@ -19,7 +19,8 @@ class Epilogue {
   /// Likewise of values.
   template <int tiles>
   STROBE_DEVICE void store_values(float (&sums)[tiles][4], Word rows, const TensorMap& map) const {
-    store<ValueTile, config::kValueDim>(sums, 1.0F, rows, map, params_.dv, params_.dv_strides);
+    const float scale = config::kDropout ? params_.dropout_scale : 1.0F;
+    store<ValueTile, config::kValueDim>(sums, scale, rows, map, params_.dv, params_.dv_strides);
   }
 
   /// Shared memory must be there until the stores have read it.

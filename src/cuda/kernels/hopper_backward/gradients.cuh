@@ -1,8 +1,9 @@
 #pragma once
 // From scores to probabilities, and to their gradients. With p the probabilities,
-//     dp = dout·vᵀ        ds = p ∘ (dp - delta) ∘ softcap'
+//     dp = dropout(dout·vᵀ)        ds = p ∘ (dp - delta) ∘ softcap'
 // all transposed: keys are rows, queries columns.
 
+#include "device/dropout.cuh"
 #include "device/logits.cuh"
 #include "kernels/hopper_backward/layout.cuh"
 
@@ -40,9 +41,10 @@ struct NoHiddenQueries {
 /// to all of them comes from the parameters, which take no registers.
 class Powers {
  public:
-  /// `first_key` is the warp's.
-  STROBE_DEVICE Powers(const Params& params, const KeyBlock& keys, const Walk& walk, int first_key)
-      : params_(params) {
+  /// `first_key` is the warp's; `bias` is added to all scores of the block.
+  STROBE_DEVICE Powers(const Params& params, const KeyBlock& keys, const Walk& walk, int first_key,
+                       const Bias& bias)
+      : params_(params), bias_(bias), row_(static_cast<Word>(first_key - keys.first_key)) {
     if constexpr (config::kAlibi) {
       const Sequence& sequence = keys.sequence;
       slope_ = kLog2E * params.alibi_slopes[sequence.index * params.alibi_sequence_stride +
@@ -55,33 +57,84 @@ class Powers {
     }
   }
 
-  STROBE_DEVICE float probability(float score, float base, int row, int column_tile, int i) const {
+  STROBE_DEVICE float probability(float score, float base, int row, int column_tile, int i) {
     float power = fmaf(score, params_.unit, -base);
     if constexpr (config::kSoftcap) {
       const float bent = hyperbolic_tangent<false>(score * params_.scale_by_cap);
       power = fmaf(bent, params_.cap_unit, -base);
     }
-    return ptx::exp2(power - penalty(row, column_tile, i));
+    const float added = added_power(row, column_tile, i);
+    // Minus infinity hides the key even where the score is NaN.
+    if (config::kBias && added == minus_infinity()) return 0;
+    return ptx::exp2(power + added);
   }
 
   /// How much a logit changes with the scaled score, told from the probability: there are no
   /// registers to keep anything else. Where that has become zero, so is this.
-  STROBE_DEVICE float derivative(float p, float base, int row, int column_tile, int i) const {
-    const float power = ptx::log2(p) + base + penalty(row, column_tile, i);
+  STROBE_DEVICE float derivative(float p, float base, int row, int column_tile, int i) {
+    const float power = ptx::log2(p) + base - added_power(row, column_tile, i);
     const float bent = fminf(fmaxf(power * ptx::reciprocal(params_.cap_unit), -1.0F), 1.0F);
     return 1.0F - bent * bent;
   }
 
  private:
-  /// ALiBi's.
-  STROBE_DEVICE float penalty(int row, int column_tile, int i) const {
-    if constexpr (!config::kAlibi) return 0;
-    return slope_ * fabsf(distance_[row] + static_cast<float>(8 * column_tile + i));
+  /// The bias, and ALiBi's.
+  STROBE_DEVICE float added_power(int row, int column_tile, int i) {
+    float power = 0;
+    if constexpr (config::kBias) {
+      // Scores are visited column by column: see each_score.
+      if (column_tile % 2 == 0 && i == 0 && row == 0)
+        bias_.load_transposed(pairs_, row_, 8 * column_tile);
+      const Word pair = pairs_[column_tile % 2 * 2 + row];
+      power = kLog2E * Element::widen(static_cast<Storage>(pair >> (16 * i)));
+    }
+    if constexpr (config::kAlibi)
+      power -= slope_ * fabsf(distance_[row] + static_cast<float>(8 * column_tile + i));
+    return power;
   }
 
   const Params& params_;
+  Bias bias_;
+  Word row_;  ///< the warp's first among the block's keys
+  Word pairs_[4];
   float slope_;
   float distance_[Scores::kRows];  ///< of the lane's first query to its keys
+};
+
+/// What dropout lets pass.
+class Survivors {
+ public:
+  /// `first_key` is the warp's.
+  STROBE_DEVICE Survivors(const Params& params, const KeyBlock& keys, const Walk& walk,
+                          int first_key)
+      : params_(params) {
+    if constexpr (config::kDropout) {
+      kept_ = {dropout_of(params, keys.sequence.index, walk.head(params, keys)), walk.first_query(),
+               static_cast<Word>(first_key)};
+    }
+  }
+
+  STROBE_DEVICE float gradient(float x, int row, int column_tile, int i) const {
+    if constexpr (!config::kDropout) return x;
+    return kept_.contain(row, column_tile, i) ? x * params_.dropout_scale : 0.0F;
+  }
+
+  /// All but the scale, which the sums are multiplied with.
+  STROBE_DEVICE void drop(Scores& probabilities) const {
+    if constexpr (config::kDropout) {
+#pragma unroll
+      for (int c = 0; c < Scores::kColumnTiles; ++c) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          if (!kept_.contain(i / 2, c, i % 2)) probabilities.at(i / 2, c, i % 2) = 0;
+        }
+      }
+    }
+  }
+
+ private:
+  const Params& params_;
+  TransposedSurvivors<Scores> kept_;
 };
 
 /// Calls visit(element, row, column tile, i, what belongs to the query) for all scores of a lane.
@@ -100,7 +153,7 @@ STROBE_DEVICE void each_score(Scores& scores, Word of_queries, Visit visit) {
 }
 
 template <class Hidden>
-STROBE_DEVICE void make_probabilities(Scores& scores, Word bases, const Powers& powers,
+STROBE_DEVICE void make_probabilities(Scores& scores, Word bases, Powers powers,
                                       const Hidden& hidden) {
   each_score(scores, bases, [&](float& x, int r, int c, int i, float base) {
     x = powers.probability(x, base, r, c, i);
@@ -111,9 +164,10 @@ STROBE_DEVICE void make_probabilities(Scores& scores, Word bases, const Powers& 
 /// What is hidden becomes zero, and not the NaN that comes of zero times something infinite.
 template <class Hidden>
 STROBE_DEVICE void make_score_gradients(Scores& gradients, Scores& probabilities, Word bases,
-                                        const Powers& powers, const Hidden& hidden) {
+                                        Powers powers, const Survivors& survivors,
+                                        const Hidden& hidden) {
   each_score(gradients, bases + Shared::kDeltas, [&](float& x, int r, int c, int i, float delta) {
-    x = probabilities.at(r, c, i) * (x - delta);
+    x = probabilities.at(r, c, i) * (survivors.gradient(x, r, c, i) - delta);
     if (hidden.contains(r, c, i)) x = 0;
   });
   if constexpr (config::kSoftcap) {

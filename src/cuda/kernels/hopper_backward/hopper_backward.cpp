@@ -23,7 +23,10 @@ HopperBackwardFeatures features_of(const Problem& problem, const PlanOptions& op
           .window_right = window.right >= 0,
           .variable_length = problem.varlen(),
           .softcap = problem.softcap > 0,
+          .bias = problem.bias.has_value(),
+          .bias_per_query = problem.bias && problem.bias->per_query,
           .alibi = problem.alibi,
+          .dropout = problem.dropout > 0,
           .deterministic = options.deterministic};
 }
 
@@ -89,6 +92,7 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
          .window_right = true,
          .variable_length = true});
     add({.dim = dim, .value_dim = dim, .window_right = true, .softcap = true});
+    add({.dim = dim, .value_dim = dim, .window_right = true, .dropout = true});
   }
   add({.arithmetic = Arithmetic::fp16});
   add({.arithmetic = Arithmetic::fp16, .dim = 64, .value_dim = 64, .window_right = true});
@@ -96,6 +100,25 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
   add({.dim = 64, .value_dim = 64, .window_right = true, .deterministic = true});
   add({.window_right = true, .deterministic = true});
   add({.dim = 256, .value_dim = 256, .deterministic = true});
+  for (const int dim : {64, 128, 192}) {
+    for (const bool per_query : {false, true})
+      add({.dim = dim,
+           .value_dim = dim,
+           .window_right = per_query,
+           .bias = true,
+           .bias_per_query = per_query});
+    add({.dim = dim,
+         .value_dim = dim,
+         .window_left = true,
+         .window_right = true,
+         .variable_length = true,
+         .softcap = true,
+         .bias = true,
+         .bias_per_query = true,
+         .alibi = true,
+         .dropout = true,
+         .deterministic = true});
+  }
   for (const int dim : {64, 128, 256}) {
     add({.dim = dim, .value_dim = dim, .variable_length = true});
     add({.dim = dim,
@@ -110,8 +133,10 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
          .window_right = true,
          .variable_length = true,
          .softcap = true,
-         .alibi = true});
+         .alibi = true,
+         .dropout = true});
   }
+  add({.dropout = true});
   add({.dim = 192, .value_dim = 128, .window_right = true});
   add({.dim = 64, .value_dim = 256});
   add({.dim = 128, .value_dim = 64});
@@ -127,7 +152,6 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
 bool takes(const Problem& problem, const jit::Architecture& architecture) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   const bool half = problem.dtype == DType::bf16 || problem.dtype == DType::fp16;
-  const bool plain = !problem.bias && problem.dropout == 0;
   // A logit's derivative is told from its probability, for which a tiny cap leaves too few digits.
   const bool told = problem.softcap == 0 || problem.softcap >= 1;
   // With a single key dq and dk are zero to the last bit, if the gradients of probabilities are
@@ -135,9 +159,13 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
   const Window window = problem.effective_window();
   const bool one_key = problem.keys() <= 1 || (window.left == 0 && window.right == 0);
   const bool some = problem.batch > 0 && problem.seqlen_q > 0 && !one_key;
+  // Dims above leave no room in shared memory for a bias and all else that may be asked for.
+  constexpr std::int64_t kMostBiased = 192;
+  const bool biased = !problem.bias || (problem.keys() % 8 == 0 && problem.dim <= kMostBiased &&
+                                        problem.value_dim() <= kMostBiased);
   const HopperBackwardShape shape = choose_hopper_backward(features_of(problem, {})).shape;
   return architecture.major == 9 && architecture.specific && problem.pass == Pass::backward &&
-         half && plain && told && some && takes_dim(problem.dim) &&
+         half && biased && told && some && takes_dim(problem.dim) &&
          takes_dim(problem.value_dim()) && problem.total_q() < kMost && problem.total_k() < kMost &&
          problem.heads * query_blocks(problem, shape) < kMost &&
          problem.heads * key_blocks(problem, shape) < kMost;
@@ -146,7 +174,7 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
 bool Backward::takes(const Tensors& tensors) {
   return has_boxes(tensors.q) && has_boxes(tensors.k) && has_boxes(tensors.v) &&
          has_boxes(tensors.dout) && has_boxes(tensors.dk) && has_boxes(tensors.dv) &&
-         rows_aligned(tensors.dq);
+         rows_aligned(tensors.dq) && (!tensors.bias.given() || has_boxes(bias_rows(tensors.bias)));
 }
 
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options) {
@@ -174,6 +202,7 @@ Backward::Backward(const driver::Device& device, const Problem& problem, const P
       query_blocks_(query_blocks(problem, config_.shape)),
       key_blocks_(key_blocks(problem, config_.shape)) {
   if (chosen.asked()) refuse_spills(variant_text(config_.shape), kernel_->resources());
+  if (problem.bias) bias_gradients_ = {device, portable_backward::features_of(problem, options)};
   const std::int64_t tiles = problem.heads * query_blocks_;
   WorkspacePlan plan;
   plan.take(problem.heads * problem.total_q() * static_cast<std::int64_t>(sizeof(RowStatistics)));
@@ -226,6 +255,7 @@ HopperBackwardParams Backward::params(const PortableBackwardParams& rows, void* 
   params.dv = rows.dv;
   params.dk_strides = rows.dk_strides;
   params.dv_strides = rows.dv_strides;
+  params.bias_strides = rows.bias_strides;
   params.alibi_sequence_stride = rows.alibi_sequence_stride;
   params.rows = rows.rows;
   params.window_left = rows.window_left;
@@ -237,6 +267,7 @@ HopperBackwardParams Backward::params(const PortableBackwardParams& rows, void* 
   params.seqlen_k = rows.seqlen_k;
   params.query_blocks = rows.blocks;
   params.key_blocks = blocks_of_sequence(key_blocks_);
+  set_dropout(params, problem_);
   params.scale = rows.scale;
   params.unit = rows.scale * std::numbers::log2e_v<float>;
   if (config_.features.softcap) {
@@ -244,6 +275,12 @@ HopperBackwardParams Backward::params(const PortableBackwardParams& rows, void* 
     params.cap_unit = rows.softcap * std::numbers::log2e_v<float>;
   }
   return params;
+}
+
+abi::TensorMap Backward::bias_map(const Tensors& tensors) const {
+  const auto& [features, shape] = config_;
+  if (!features.bias) return {};
+  return tensor_map(bias_rows(tensors.bias), features.bias_per_query ? shape.block_queries : 1);
 }
 
 void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
@@ -262,12 +299,14 @@ void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) 
        .dynamic_shared_bytes = shared_bytes(config_)},
       stream, tensor_map(tensors.q, shape.block_queries), tensor_map(tensors.k, shape.block_keys()),
       tensor_map(tensors.v, shape.block_keys()), tensor_map(tensors.dout, shape.block_queries),
-      tensor_map(tensors.dk, kWarpgroupRows), tensor_map(tensors.dv, kWarpgroupRows), values);
+      tensor_map(tensors.dk, kWarpgroupRows), tensor_map(tensors.dv, kWarpgroupRows),
+      bias_map(tensors), values);
   driver::launch(finish_->function("hopper_finish"),
                  {.grid = {.x = static_cast<unsigned>(
                                std::min(kMostFinishers, problem_.heads * query_blocks_))},
                   .block = {.x = static_cast<unsigned>(statistics_.rows().config.threads())}},
                  stream, rows, static_cast<const unsigned*>(values.not_finite));
+  if (rows.dbias != nullptr) bias_gradients_.compute(problem_, rows, stream);
 }
 
 }  // namespace strobe::cuda::hopper_backward

@@ -34,7 +34,8 @@ class Backward {
   TuningRecord tuning() const;
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
-  /// Whether the tensors lie so that they can be copied in boxes, and dq in chunks of 16 bytes.
+  /// Whether the tensors lie so that they can be copied in boxes, and dq in chunks of 16 bytes. A
+  /// bias may serve several sequences or heads.
   static bool takes(const Tensors& tensors);
 
   /// Ordered on the stream, whose context must be current.
@@ -47,12 +48,14 @@ class Backward {
   /// As kernels count them.
   int blocks_of_sequence(std::int64_t of_all) const;
   PortableBackwardParams row_params(const Tensors& tensors, void* workspace) const;
+  abi::TensorMap bias_map(const Tensors& tensors) const;
   HopperBackwardParams params(const PortableBackwardParams& rows, void* workspace) const;
 
   Problem problem_;
   HopperBackwardConfig config_;
   bool tuned_;  ///< and not as usual
   portable_backward::Statistics statistics_;
+  portable_backward::BiasGradients bias_gradients_{};
   std::shared_ptr<const jit::LoadedKernel> kernel_;
   std::shared_ptr<const jit::LoadedKernel> finish_;
   std::int64_t query_blocks_;  ///< of a head, in all sequences

@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
     const __grid_constant__ TensorMap query_map, const __grid_constant__ TensorMap key_map,
     const __grid_constant__ TensorMap value_map, const __grid_constant__ TensorMap dout_map,
     const __grid_constant__ TensorMap dk_map, const __grid_constant__ TensorMap dv_map,
-    const __grid_constant__ Params params) {
+    const __grid_constant__ TensorMap bias_map, const __grid_constant__ Params params) {
   extern __shared__ __align__(1024) uint4 memory[];
   const Shared shared(memory);
   if (threadIdx.x == 0) {
@@ -51,6 +51,7 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
     ptx::prefetch_map(key_map);
     ptx::prefetch_map(value_map);
     ptx::prefetch_map(dout_map);
+    if constexpr (config::kBias) ptx::prefetch_map(bias_map);
     shared.control().init();
   }
   const int warp = warp_index();
@@ -66,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
 
   if (warp < 4) {
     ptx::give_registers<config::kProducerRegisters>();
-    if (warp == 1) StatisticsLoader(shared, params).run();
+    if (warp == 1) StatisticsLoader(shared, params, bias_map).run();
     if (lane_index() != 0) return;
     if (warp == 0) OperandLoader(shared, params).run(key_map, value_map, query_map, dout_map);
     if constexpr (kHandsSlicesOver) {

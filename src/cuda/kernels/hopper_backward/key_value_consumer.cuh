@@ -105,11 +105,13 @@ class KeyValueConsumer : Consumer {
     with_mask(walk, [&](const auto& hidden) {
       make_probabilities(scores_, bases(), powers(walk), hidden);
     });
+    const Survivors survivors = this->survivors(walk);
     ptx::wgmma_wait<kKeysLag ? 1 : 0>();
     ptx::pin(gradients_.tile[0]);
     with_mask(walk, [&](const auto& hidden) {
-      make_score_gradients(gradients_, scores_, bases(), powers(walk), hidden);
+      make_score_gradients(gradients_, scores_, bases(), powers(walk), survivors, hidden);
     });
+    survivors.drop(scores_);
     __syncwarp();
     release(control_.statistics, turn_.slot());
   }

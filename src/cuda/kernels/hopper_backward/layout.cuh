@@ -2,6 +2,7 @@
 // What the roles of the kernel share: types, the work of a block, and the plan of shared memory.
 
 #include "config.cuh"
+#include "device/bias_block.cuh"
 #include "device/mask.cuh"
 #include "device/packed_blocks.cuh"
 #include "device/ptx/warpgroup.cuh"
@@ -26,6 +27,8 @@ using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueDim>;  ///< at 
 using QueryTile = SwizzledTile<config::kBlockQueries, config::kDim>;
 using DoutTile = SwizzledTile<config::kBlockQueries, config::kValueDim>;
 using ScoreTile = SwizzledTile<config::kBlockQueries, config::kBlockKeys>;
+using Bias =
+    BiasBlock<Element, config::kBiasPerQuery ? config::kBlockQueries : 1, config::kBlockKeys>;
 using Slices = QuerySlices<config::kBlockQueries, config::kDim>;
 static_assert(Slices::kTileFloats == config::kTileFloats);
 
@@ -183,7 +186,7 @@ struct Control {
     values.init(kConsumerWarps);
     queries.init(kConsumerWarps);
     douts.init(kConsumerWarps);
-    statistics.init(kConsumerWarps, 32);
+    statistics.init(kConsumerWarps, 32 + (config::kBias ? 1 : 0));
     constexpr int kScoreWarps = config::kSplitsGradients ? 4 : kConsumerWarps;
     scores.init(kScoreWarps, kScoreWarps);
 #pragma unroll
@@ -214,6 +217,8 @@ class Shared {
   STROBE_DEVICE Word statistics(int slot) const {
     return begin_ + kStatistics + slot * kStatisticsBytes;
   }
+  /// What is added to the scores comes with the statistics.
+  STROBE_DEVICE Bias bias(int slot) const { return {begin_ + kBias + slot * Bias::Tile::kBytes}; }
   STROBE_DEVICE Control& control() const { return *control_; }
 
   /// What this block works on: found once where sequences must be searched, else made anew each
@@ -232,8 +237,8 @@ class Shared {
   static constexpr int kDouts = kQueries + config::kQuerySlots * QueryTile::kBytes;
   static constexpr int kScores = kDouts + kStages * DoutTile::kBytes;
   static constexpr int kSlices = kScores + kStages * ScoreTile::kBytes;
-  static constexpr int kStatistics =
-      kSlices + config::kSliceWriters * config::kSliceSlots * kSliceBytes;
+  static constexpr int kBias = kSlices + config::kSliceWriters * config::kSliceSlots * kSliceBytes;
+  static constexpr int kStatistics = kBias + (config::kBias ? kStages * Bias::Tile::kBytes : 0);
   static constexpr int kControl = kStatistics + kStages * kStatisticsBytes;
   static_assert(kControl + sizeof(Control) <= config::kDynamicSharedBytes);
 

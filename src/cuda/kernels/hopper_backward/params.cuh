@@ -19,6 +19,7 @@ struct HopperBackwardParams {
 
   RowStrides dk_strides;
   RowStrides dv_strides;
+  RowStrides bias_strides;  ///< 0 where an axis is broadcast
   long long alibi_sequence_stride;
 
   long long rows;          ///< of the statistics of a head
@@ -38,6 +39,10 @@ struct HopperBackwardParams {
   float unit;          ///< scale · log₂ e
   float scale_by_cap;  ///< scale / cap, with a softcap
   float cap_unit;      ///< cap · log₂ e, likewise
+
+  float dropout_scale;         ///< 1 / (1 - p)
+  unsigned dropout_threshold;  ///< random words below are dropped
+  unsigned dropout_seed[2];    ///< low word, high word
 };
 
 }  // namespace strobe::cuda

@@ -52,11 +52,13 @@ class OperandLoader {
   KeyBlock block_;
 };
 
-/// A warp, for the statistics of queries: they may begin anywhere in memory.
+/// A warp, for the statistics of queries, which may begin anywhere in memory, and for what is added
+/// to their scores.
 class StatisticsLoader {
  public:
-  STROBE_DEVICE StatisticsLoader(const Shared& shared, const Params& params)
-      : shared_(shared), params_(params) {}
+  STROBE_DEVICE StatisticsLoader(const Shared& shared, const Params& params,
+                                 const TensorMap& bias_map)
+      : shared_(shared), params_(params), bias_map_(bias_map) {}
 
   STROBE_DEVICE void run() const {
     const KeyBlock block = shared_.key_block(params_);
@@ -68,6 +70,7 @@ class StatisticsLoader {
     for (Walk walk(params_, block); !walk.done(); walk.next()) {
       load(shared_.statistics(slots.begin()), sequence + walk.head(params_, block) * params_.rows,
            walk.first_query(), length_q);
+      if (config::kBias && lane_index() == 0) load_bias(block, walk, slots);
       ptx::arrive(slots.barrier());  // every lane for what it stored
       slots.end();
     }
@@ -85,8 +88,19 @@ class StatisticsLoader {
     }
   }
 
+  STROBE_DEVICE void load_bias(const KeyBlock& block, const Walk& walk,
+                               const SlotFiller<kStages>& slots) const {
+    const RowStrides& strides = params_.bias_strides;
+    Bias::load(shared_.bias(slots.slot()).begin, bias_map_,
+               {{block.first_key, config::kBiasPerQuery ? walk.first_query() : 0,
+                 strides.head == 0 ? 0 : walk.head(params_, block),
+                 strides.sequence == 0 ? 0 : block.sequence.index}},
+               slots.barrier());
+  }
+
   const Shared& shared_;
   const Params& params_;
+  const TensorMap& bias_map_;
 };
 
 /// A thread for each warpgroup that computes dq: adds its slices to the sums. Where dq must be the

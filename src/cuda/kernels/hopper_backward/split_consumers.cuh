@@ -73,11 +73,12 @@ class KeyConsumer : Consumer {
     with_mask(walk, [&](const auto& hidden) {
       make_probabilities(scores_, bases(), powers(walk), hidden);
     });
+    const Survivors survivors = this->survivors(walk);
     ptx::wgmma_wait<0>();
     ptx::pin(gradients_.tile[0]);
     release(control_.douts, turn_.slot());
     with_mask(walk, [&](const auto& hidden) {
-      make_score_gradients(gradients_, scores_, bases(), powers(walk), hidden);
+      make_score_gradients(gradients_, scores_, bases(), powers(walk), survivors, hidden);
     });
     __syncwarp();
     release(control_.statistics, turn_.slot());
@@ -115,6 +116,7 @@ class ValueConsumer : Consumer {
     });
     __syncwarp();
     release(control_.statistics, turn_.slot());
+    survivors(walk).drop(scores_);
     ScoreOperand probabilities;
     pack<Element>(probabilities, scores_);
     control_.douts.wait(turn_);

@@ -11,14 +11,6 @@ std::string variant_text(const HopperBackwardShape& shape) {
       .text();
 }
 
-namespace {
-
-bool fits(const HopperBackwardConfig& config) {
-  return shared_bytes(config) <= shared_memory_of(90).per_block;
-}
-
-}  // namespace
-
 std::vector<HopperBackwardShape> worth_trying(const HopperBackwardFeatures& features) {
   constexpr int kMostSlots = 3;
   std::vector<HopperBackwardShape> shapes;

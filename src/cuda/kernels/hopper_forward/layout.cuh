@@ -47,7 +47,7 @@ constexpr bool kMakesLogits =
 static_assert(!kFixedReference || !(kMakesLogits || config::kDropout));
 
 /// What is added to the scores of a block of keys comes with the keys.
-using Bias = BiasBlock<Element, config::kBlockKeys, config::kBiasPerQuery>;
+using Bias = BiasBlock<Element, config::kBiasPerQuery ? kWarpgroupRows : 1, config::kBlockKeys>;
 constexpr int kBiasBlocks = !config::kBias ? 0 : !config::kBiasPerQuery ? 1 : config::kWarpgroups;
 
 /// A warpgroup's share of the work has 64 of these queries.

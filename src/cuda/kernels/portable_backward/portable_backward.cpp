@@ -80,9 +80,7 @@ Backward::Variant Backward::load_all(bool aligned) const {
   if (features.deterministic)
     variant.queries = load(device_, BackwardKernel::query_gradients, features, "query_gradients",
                            {"portable_query_gradients"});
-  if (features.bias)
-    variant.bias = load(device_, BackwardKernel::bias_gradients, features, "bias_gradients",
-                        {"portable_bias_gradients"});
+  if (features.bias) variant.bias = BiasGradients(device_, features);
   return variant;
 }
 
@@ -122,19 +120,6 @@ void Backward::launch_by_keys(const Kernel& kernel, PortableBackwardParams param
                 shared_bytes(kernel.config), params, stream);
 }
 
-void Backward::launch_by_bias(const Kernel& kernel, PortableBackwardParams params,
-                              abi::Stream stream) const {
-  const PortableBackwardShape& shape = kernel.config.shape;
-  const Bias& bias = *problem_.bias;
-  params.blocks =
-      static_cast<int>(blocks_of(problem_.keys(), shape.block_keys) *
-                       (bias.per_query ? blocks_of(problem_.seqlen_q, shape.block_queries) : 1));
-  kernel.launch(
-      "portable_bias_gradients",
-      params.blocks * (bias.per_head ? problem_.heads : 1) * (bias.per_batch ? problem_.batch : 1),
-      1, shared_bytes(kernel.config), params, stream);
-}
-
 void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
   std::byte* const arrays = aligned_workspace(workspace);
   Tensors operands = tensors;
@@ -157,7 +142,7 @@ void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) 
     kernels.queries.launch_by_queries("portable_query_gradients", problem_, p, stream);
   else
     rows.launch_by_rows("portable_finish_queries", problem_, p, stream);
-  if (p.dbias != nullptr) launch_by_bias(kernels.bias, p, stream);
+  if (p.dbias != nullptr) kernels.bias.compute(problem_, p, stream);
 }
 
 }  // namespace strobe::cuda::portable_backward

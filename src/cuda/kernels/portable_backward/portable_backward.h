@@ -34,8 +34,8 @@ class Backward {
   struct Variant {
     Statistics statistics{};
     Kernel keys{};
-    Kernel queries{};  ///< of dq, if deterministic
-    Kernel bias{};     ///< with a bias
+    Kernel queries{};      ///< of dq, if deterministic
+    BiasGradients bias{};  ///< with a bias
   };
 
   /// Whether there are kernels whose thread blocks go through keys and values.
@@ -45,8 +45,6 @@ class Backward {
   PortableBackwardParams params(const Tensors& tensors, std::byte* workspace) const;
 
   void launch_by_keys(const Kernel& kernel, PortableBackwardParams params,
-                      abi::Stream stream) const;
-  void launch_by_bias(const Kernel& kernel, PortableBackwardParams params,
                       abi::Stream stream) const;
 
   const driver::Device& device_;

@@ -125,4 +125,21 @@ void Statistics::compute(const Problem& problem, const PortableBackwardParams& p
     of_short_rows_.launch_by_queries("portable_exact_statistics", problem, params, stream);
 }
 
+BiasGradients::BiasGradients(const driver::Device& device, const PortableBackwardFeatures& features)
+    : kernel_(load(device, BackwardKernel::bias_gradients, features, "bias_gradients",
+                   {"portable_bias_gradients"})) {}
+
+void BiasGradients::compute(const Problem& problem, PortableBackwardParams params,
+                            abi::Stream stream) const {
+  const PortableBackwardShape& shape = kernel_.config.shape;
+  const Bias& bias = *problem.bias;
+  params.blocks =
+      static_cast<int>(blocks_of(problem.keys(), shape.block_keys) *
+                       (bias.per_query ? blocks_of(problem.seqlen_q, shape.block_queries) : 1));
+  kernel_.launch(
+      "portable_bias_gradients",
+      params.blocks * (bias.per_head ? problem.heads : 1) * (bias.per_batch ? problem.batch : 1), 1,
+      shared_bytes(kernel_.config), params, stream);
+}
+
 }  // namespace strobe::cuda::portable_backward

@@ -78,4 +78,17 @@ class Statistics {
   Kernel of_short_rows_{};  ///< if there may be some
 };
 
+/// The gradients of a bias.
+class BiasGradients {
+ public:
+  BiasGradients() = default;
+  BiasGradients(const driver::Device& device, const PortableBackwardFeatures& features);
+
+  /// From the statistics of queries.
+  void compute(const Problem& problem, PortableBackwardParams params, abi::Stream stream) const;
+
+ private:
+  Kernel kernel_{};
+};
+
 }  // namespace strobe::cuda::portable_backward
