@@ -13,6 +13,7 @@ struct AttentionOptions {
   std::string implementation{};             ///< by name; empty picks the best
   Device::Kind device = Device::Kind::cpu;  ///< where to look for the best
   int threads = 0;                          ///< as in PlanOptions
+  bool deterministic = false;               ///< likewise
 };
 
 /// A planned attention with its workspace: the friendly way in. Plan once, call often.
@@ -34,6 +35,45 @@ class STROBE_API Attention {
   const Implementation* implementation_;
   Plan plan_;
   std::shared_ptr<std::byte> workspace_;  ///< in the memory of the implementation's device
+};
+
+/// Both passes of a training step, planned together: one workspace serves both, and the forward
+/// pass leaves what the backward pass needs.
+///
+///     strobe::TrainingAttention attention({.batch = 1, .seqlen_q = 128, .heads = 8, .dim = 64});
+///     attention.forward({.q = q, .k = k, .v = v, .out = out});
+///     attention.backward({.q = q, .k = k, .v = v, .out = out, .dout = dout,
+///                         .dq = dq, .dk = dk, .dv = dv});
+///
+/// On a GPU both may be captured in one graph: neither allocates or waits. One object serves one
+/// step at a time.
+class STROBE_API TrainingAttention {
+ public:
+  /// The best is that of the backward pass, which takes the most time. The problem's own pass does
+  /// not matter.
+  explicit TrainingAttention(const Problem& problem, const AttentionOptions& options = {});
+
+  /// Keeps the LSE, unless it is given a place.
+  void forward(const Tensors& tensors, Stream stream = nullptr);
+  /// With the operands and the output of the forward pass before, and its LSE if that was given a
+  /// place.
+  void backward(const Tensors& tensors, Stream stream = nullptr);
+
+  const Plan& forward_plan() const { return forward_; }
+  const Plan& backward_plan() const { return backward_; }
+  /// Of both passes together, LSE not included.
+  std::size_t workspace_bytes() const;
+  const Implementation& implementation() const { return *implementation_; }
+
+ private:
+  void run(const Plan& plan, Tensors tensors, Stream stream);
+  TensorView kept_lse() const;
+
+  const Implementation* implementation_;
+  Plan forward_;
+  Plan backward_;
+  std::shared_ptr<std::byte> workspace_;  ///< in the memory of the implementation's device
+  std::shared_ptr<std::byte> lse_;        ///< likewise
 };
 
 }  // namespace strobe

@@ -1,5 +1,6 @@
 #include "strobe/attention.h"
 
+#include <algorithm>
 #include <new>
 
 #include "core/text.h"
@@ -18,6 +19,21 @@ const Implementation& choose(const Problem& problem, const AttentionOptions& opt
                                         : registry.find(options.implementation);
 }
 
+PlanOptions plan_options(const AttentionOptions& options) {
+  return {.threads = options.threads, .deterministic = options.deterministic};
+}
+
+Problem with_pass(Problem problem, Pass pass) {
+  problem.pass = pass;
+  return problem;
+}
+
+/// Something even for no rows: an LSE without data is one that was not given.
+std::size_t lse_bytes(const Problem& problem) {
+  const std::int64_t rows = std::max<std::int64_t>(problem.heads * problem.total_q(), 1);
+  return static_cast<std::size_t>(rows) * sizeof(float);
+}
+
 std::shared_ptr<std::byte> allocate(std::size_t bytes, Device device) {
   if (bytes == 0) return nullptr;
   if (device.kind != Device::Kind::cpu) return accelerator(device).allocate(bytes);
@@ -31,11 +47,45 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes, Device device) {
 
 Attention::Attention(const Problem& problem, const AttentionOptions& options)
     : implementation_(&choose(problem, options)),
-      plan_(implementation_->plan(problem, {.threads = options.threads})),
+      plan_(implementation_->plan(problem, plan_options(options))),
       workspace_(allocate(plan_.workspace_bytes, {.kind = implementation_->device()})) {}
 
 void Attention::operator()(const Tensors& tensors, Stream stream) {
   implementation_->run(plan_, tensors, workspace_.get(), plan_.workspace_bytes, stream);
+}
+
+TrainingAttention::TrainingAttention(const Problem& problem, const AttentionOptions& options)
+    : implementation_(&choose(with_pass(problem, Pass::backward), options)),
+      forward_(implementation_->plan(with_pass(problem, Pass::forward), plan_options(options))),
+      backward_(implementation_->plan(with_pass(problem, Pass::backward), plan_options(options))),
+      workspace_(allocate(workspace_bytes(), {.kind = implementation_->device()})),
+      lse_(allocate(lse_bytes(problem), {.kind = implementation_->device()})) {}
+
+std::size_t TrainingAttention::workspace_bytes() const {
+  return std::max(forward_.workspace_bytes, backward_.workspace_bytes);
+}
+
+TensorView TrainingAttention::kept_lse() const {
+  const Problem& problem = forward_.problem;
+  const Device device{.kind = implementation_->device()};
+  if (problem.varlen())
+    return TensorView::contiguous(lse_.get(), DType::fp32, {problem.heads, problem.total_q()},
+                                  device);
+  return TensorView::contiguous(lse_.get(), DType::fp32,
+                                {problem.batch, problem.heads, problem.seqlen_q}, device);
+}
+
+void TrainingAttention::run(const Plan& plan, Tensors tensors, Stream stream) {
+  if (!tensors.lse.given()) tensors.lse = kept_lse();
+  implementation_->run(plan, tensors, workspace_.get(), workspace_bytes(), stream);
+}
+
+void TrainingAttention::forward(const Tensors& tensors, Stream stream) {
+  run(forward_, tensors, stream);
+}
+
+void TrainingAttention::backward(const Tensors& tensors, Stream stream) {
+  run(backward_, tensors, stream);
 }
 
 }  // namespace strobe

@@ -131,5 +131,50 @@ TEST(Attention, PlansOnceAndServesMany) {
   EXPECT_THROW(Attention(problem, {.implementation = "none"}), InvalidArgument);
 }
 
+void expect_same_bits(const test::Tensor& a, const test::Tensor& b, const char* what) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::int64_t i = 0; i < a.size(); ++i) ASSERT_EQ(a[i], b[i]) << what << ", " << i;
+}
+
+TEST(TrainingAttention, KeepsWhatTheBackwardPassNeeds) {
+  for (const char* text : {"b2 s9 h2 hk1 d8 fp32 causal", "lq5,0,7 lk4,1,9 h2 d8 bf16"}) {
+    const Problem problem = Problem::parse(text);
+    Problem backward = problem;
+    backward.pass = Pass::backward;
+    TrainingAttention training(problem);
+    EXPECT_EQ(training.forward_plan().problem.pass, Pass::forward);
+    EXPECT_EQ(training.backward_plan().problem, backward);
+    EXPECT_GE(training.workspace_bytes(), training.forward_plan().workspace_bytes);
+    EXPECT_GE(training.workspace_bytes(), training.backward_plan().workspace_bytes);
+    const Implementation& flash = training.implementation();
+    for (std::uint64_t seed = 0; seed < 2; ++seed) {
+      test::Operands expected = test::make_operands(backward, seed);
+      test::run(flash, problem, expected.views());
+      test::run(flash, backward, expected.views());
+      test::Operands ours = test::make_operands(backward, seed);
+      Tensors tensors = ours.views();
+      tensors.lse = {};
+      training.forward(tensors);
+      training.backward(tensors);
+      expect_same_bits(ours.out, expected.out, "out");
+      expect_same_bits(ours.dq, expected.dq, "dq");
+      expect_same_bits(ours.dk, expected.dk, "dk");
+      expect_same_bits(ours.dv, expected.dv, "dv");
+      training.forward(ours.views());
+      expect_same_bits(ours.lse, expected.lse, "an LSE that is given a place");
+    }
+  }
+}
+
+TEST(TrainingAttention, NoRowsAreFine) {
+  const Problem problem = Problem::parse("b0 s9 h2 d8 fp32");
+  TrainingAttention training(problem);
+  test::Operands operands = test::make_operands(problem, 1);
+  Tensors tensors = operands.views();
+  tensors.lse = {};
+  EXPECT_NO_THROW(training.forward(tensors));
+  EXPECT_THROW(TrainingAttention(problem, {.implementation = "none"}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace strobe
