@@ -5,7 +5,7 @@
 namespace strobe::cuda::driver {
 namespace {
 
-SharedObject library() {
+SharedObject nvml_library() {
   return SharedObject({"libnvidia-ml.so.1"}, "STROBE_NVML");
 }
 
@@ -34,7 +34,7 @@ std::optional<int> as_int(std::optional<unsigned> value) {
 }  // namespace
 
 Nvml load_nvml() {
-  const SharedObject object = library();
+  const SharedObject object = nvml_library();
   if (!object) {
     return {.missing = concat("there is no NVML, so clocks and power are not recorded: ",
                               object.error(), "; it comes with the NVIDIA driver")};
@@ -66,7 +66,7 @@ Nvml load_nvml() {
 }
 
 // Started and never shut down: it is read until the process ends.
-Sensors::Sensors(const std::string& pci_bus_id) : library_(library()) {
+Sensors::Sensors(const std::string& pci_bus_id) : library_(nvml_library()) {
   int (*init)() = nullptr;
   int (*find)(const char*, void**) = nullptr;
   if (!library_.find("nvmlInit_v2", init) ||
