@@ -87,6 +87,13 @@ struct Plan {
   std::shared_ptr<const void> state{};  ///< the implementation's own
 };
 
+/// In what an implementation that was not made for this library differs from one that was.
+struct Habits {
+  bool guest = false;      ///< joined while the program runs: Registry::best never chooses it
+  bool recordable = true;  ///< what it puts on a stream may be recorded, to be repeated as a whole
+  bool gives_lse = true;   ///< otherwise its forward pass must not be given one
+};
+
 /// A CUDA stream handle, null for the CPU and the default stream.
 using Stream = void*;
 
@@ -125,6 +132,17 @@ class STROBE_API Implementation {
   /// On the CPU it returns when done; on a GPU it is ordered on the stream.
   void run(const Plan& plan, const Tensors& tensors, void* workspace, std::size_t workspace_bytes,
            Stream stream = nullptr) const;
+
+  /// The same in two steps, for whoever times the first. A library that returns memory of its own
+  /// computes in `compute`, and has its results copied to the outputs by `deliver`, which its
+  /// callers would not do.
+  void compute(const Plan& plan, const Tensors& tensors, void* workspace,
+               std::size_t workspace_bytes, Stream stream = nullptr) const;
+
+  /// After `compute` on the same tensors; a second time it does nothing.
+  virtual void deliver(const Plan& plan, const Tensors& tensors, Stream stream = nullptr) const;
+
+  virtual Habits habits() const;
 
  protected:
   virtual Plan make_plan(const Problem& problem, const PlanOptions& options) const = 0;

@@ -25,8 +25,8 @@ class STROBE_API Registry {
   /// InvalidArgument listing the names there are.
   const Implementation& find(std::string_view name) const;
 
-  /// The first implementation on that device that supports the problem. Throws Unsupported
-  /// with what each one misses.
+  /// The first implementation on that device that supports the problem and is no guest. Throws
+  /// Unsupported with what each one misses.
   const Implementation& best(const Problem& problem, Device::Kind device = Device::Kind::cpu) const;
 
  private:

@@ -38,6 +38,13 @@ void Implementation::keep_variant(const Problem& /*problem*/, const PlanOptions&
   throw Unsupported(full_name(*this), {"variants to choose from"});
 }
 
+void Implementation::deliver(const Plan& /*plan*/, const Tensors& /*tensors*/,
+                             Stream /*stream*/) const {}
+
+Habits Implementation::habits() const {
+  return {};
+}
+
 Plan Implementation::plan(const Problem& problem, const PlanOptions& options) const {
   problem.validate();
   if (auto support = supports(problem); !support) {
@@ -57,7 +64,15 @@ Plan Implementation::plan(const Problem& problem, const PlanOptions& options) co
 
 void Implementation::run(const Plan& plan, const Tensors& tensors, void* workspace,
                          std::size_t workspace_bytes, Stream stream) const {
+  compute(plan, tensors, workspace, workspace_bytes, stream);
+  deliver(plan, tensors, stream);
+}
+
+void Implementation::compute(const Plan& plan, const Tensors& tensors, void* workspace,
+                             std::size_t workspace_bytes, Stream stream) const {
   validate(plan.problem, tensors, device());
+  if (plan.problem.pass == Pass::forward && tensors.lse.given() && !habits().gives_lse)
+    throw Unsupported(full_name(*this), {"the LSE"});
   if (workspace_bytes < plan.workspace_bytes) {
     throw InvalidArgument("workspace", concat("has ", workspace_bytes, " bytes, the plan needs ",
                                               plan.workspace_bytes));

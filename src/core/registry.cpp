@@ -49,7 +49,7 @@ const Implementation& Registry::best(const Problem& problem, Device::Kind device
   problem.validate();
   std::vector<std::string> missing;
   for (const auto* implementation : all()) {
-    if (implementation->device() != device) continue;
+    if (implementation->device() != device || implementation->habits().guest) continue;
     const Support support = implementation->supports(problem);
     if (support) return *implementation;
     missing.push_back(concat(implementation->name(), " lacks ", joined(support.missing, ", ")));

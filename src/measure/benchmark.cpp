@@ -139,7 +139,8 @@ Trial Contender::trial() {
           .stopwatch =
               result_.policy.stopwatch ? result_.policy.stopwatch : &stopwatch_of(result_.device),
           .cache = result_.cache(),
-          .turns = result_.copies};
+          .turns = result_.copies,
+          .recordable = implementation_.habits().recordable};
 }
 
 /// The outputs hold what the last of the contenders left there: the others compute theirs again

@@ -110,7 +110,7 @@ void Sampling::call() {
 
 /// Between runs of a recording the caches cannot be emptied.
 bool Sampling::record_if_short(double ms) {
-  if (ms >= kShortMs || trial_.cache == Cache::cold) return false;
+  if (ms >= kShortMs || trial_.cache == Cache::cold || !trial_.recordable) return false;
   const double wanted = std::clamp(std::ceil(kRecordedMs / std::max(ms, 1e-6)), 2.0, kMostRecorded);
   const int rounds = static_cast<int>(std::ceil(wanted / trial_.turns));
   recorded_ = trial_.stopwatch->recorded(trial_.run, rounds * trial_.turns);

@@ -40,6 +40,7 @@ struct Trial {
   Stopwatch* stopwatch = &cpu_stopwatch();
   Cache cache = Cache::warm;
   int turns = 1;  ///< copies of the operands that the runs take turns on
+  bool recordable = true;
 };
 
 struct SamplingPolicy {

@@ -24,15 +24,18 @@ class HostExecution final : public Execution {
                 const PlanOptions& options)
       : Execution(implementation, operands, pass, options),
         operands_(operands),
-        tensors_(operands.tensors(pass)),
+        tensors_(tensors_for(implementation, operands, pass)),
         workspace_(plan_.workspace_bytes) {}
 
   void run() override {
-    implementation_.run(plan_, tensors_, workspace_.data(), workspace_.size());
+    implementation_.compute(plan_, tensors_, workspace_.data(), workspace_.size());
   }
   void poison_outputs() override { operands_.poison_outputs(pass_); }
-  void fetch() override {}
-  std::string unwritten() override { return operands_.unwritten(pass_); }
+  void fetch() override { implementation_.deliver(plan_, tensors_); }
+  std::string unwritten() override {
+    fetch();
+    return operands_.unwritten(pass_, tensors_);
+  }
   std::string written() override { return operands_.written(pass_); }
   bool workspace_intact() const override { return workspace_.guards_intact(); }
 
@@ -63,20 +66,25 @@ class DeviceExecution final : public Execution {
 
   void run() override {
     last_ = std::exchange(next_, (next_ + 1) % copies_.size());
-    implementation_.run(plan_, copies_[last_].tensors, workspace_->data(), plan_.workspace_bytes,
-                        device_.stream());
+    implementation_.compute(plan_, copies_[last_].tensors, workspace_->data(),
+                            plan_.workspace_bytes, device_.stream());
   }
   void poison_outputs() override {
     for (Copy& copy : copies_) copy.mirror.poison_outputs(pass_);
   }
   void fetch() override {
+    deliver();
     device_.wait();
     copies_[last_].mirror.download();
   }
   std::string unwritten() override {
-    if (looks_++ > 0) return copies_[last_].mirror.unwritten_row(pass_, looks_);
-    fetch();
-    return operands_.unwritten(pass_);
+    const Copy& last = copies_[last_];
+    if (looks_++ == 0) {
+      fetch();
+      return operands_.unwritten(pass_, last.tensors);
+    }
+    deliver();
+    return last.mirror.unwritten_row(pass_, last.tensors, looks_);
   }
   std::string written() override {
     fetch();
@@ -92,12 +100,15 @@ class DeviceExecution final : public Execution {
 
   void take_memory(int copies) {
     workspace_.emplace(device_, plan_.workspace_bytes);
+    const Tensors on_host = tensors_for(implementation_, operands_, pass_);
     for (int i = 0; i < copies; ++i) {
       Mirror mirror(device_, operands_);
-      const Tensors tensors = mirror.tensors(pass_);
+      const Tensors tensors = mirror.moved(on_host);
       copies_.push_back({std::move(mirror), tensors});
     }
   }
+
+  void deliver() { implementation_.deliver(plan_, copies_[last_].tensors, device_.stream()); }
 
   Operands& operands_;
   const Accelerator& device_;
@@ -113,6 +124,12 @@ class DeviceExecution final : public Execution {
 Device device_of(const Implementation& implementation, const PlanOptions& options) {
   if (implementation.device() == Device::Kind::cpu) return {};
   return {.kind = implementation.device(), .index = options.device};
+}
+
+Tensors tensors_for(const Implementation& implementation, const Operands& operands, Pass pass) {
+  Tensors tensors = operands.tensors(pass);
+  if (pass == Pass::forward && !implementation.habits().gives_lse) tensors.lse = {};
+  return tensors;
 }
 
 namespace {

@@ -11,6 +11,9 @@ namespace strobe::lab {
 /// Where an implementation runs with these options.
 Device device_of(const Implementation& implementation, const PlanOptions& options);
 
+/// The operands as this implementation is given them.
+Tensors tensors_for(const Implementation& implementation, const Operands& operands, Pass pass);
+
 /// One pass of an implementation over a case's operands: planned, with its workspace, ready to
 /// run any number of times. Where the implementation runs on a device with memory of its own, the
 /// operands are mirrored there.
@@ -26,8 +29,8 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
   virtual ~Execution() = default;
 
-  /// The implementation's run and nothing else: what is timed. On a device it is only put on the
-  /// stream.
+  /// What the implementation computes and nothing else: what is timed. On a device it is only put
+  /// on the stream.
   virtual void run() = 0;
 
   /// Poisons what a run writes, wherever one writes it.

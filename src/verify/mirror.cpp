@@ -69,8 +69,7 @@ void Mirror::move_to_device(TensorView& view) const {
   view.data = copies_.front().memory.get();  // a part of nothing: it has an address, no elements
 }
 
-Tensors Mirror::tensors(Pass pass) const {
-  Tensors tensors = operands_.tensors(pass);
+Tensors Mirror::moved(Tensors tensors) const {
   for (const auto view : kViews) move_to_device(tensors.*view);
   return tensors;
 }
@@ -82,11 +81,11 @@ void Mirror::poison_outputs(Pass pass) {
   }
 }
 
-std::string Mirror::unwritten_row(Pass pass, std::uint32_t draw) const {
+std::string Mirror::unwritten_row(Pass pass, const Tensors& given, std::uint32_t draw) const {
   const Tensors tensors = operands_.tensors(pass);
   for (const OutputField& output : kOutputs) {
     const TensorView& view = tensors.*output.view;
-    if (output.pass != pass || !view.given()) continue;
+    if (output.pass != pass || !(given.*output.view).given()) continue;
     const Rows rows(view);
     if (rows.count() == 0) continue;
     constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;  // neighbours in draw are far apart

@@ -37,14 +37,14 @@ class Mirror {
   /// What one takes of the device's memory.
   static std::size_t bytes(const Operands& operands);
 
-  /// The operands' views, in the device's memory.
-  Tensors tensors(Pass pass) const;
+  /// Views of the operands, in the device's memory.
+  Tensors moved(Tensors tensors) const;
 
   void poison_outputs(Pass pass);
 
-  /// Looks at one row of every output of this pass, another with every draw: the name of one that
-  /// still holds poison, "" if none does.
-  std::string unwritten_row(Pass pass, std::uint32_t draw) const;
+  /// Looks at one row of every output of this pass that a run was given, another with every draw:
+  /// the name of one that still holds poison, "" if none does.
+  std::string unwritten_row(Pass pass, const Tensors& given, std::uint32_t draw) const;
 
   /// Brings everything back to the operands.
   void download() const;

@@ -148,10 +148,10 @@ void Operands::poison_outputs(Pass pass) {
   for (auto& owned : pass == Pass::forward ? results_ : gradients_) owned.buffer.poison();
 }
 
-std::string Operands::unwritten(Pass pass) const {
+std::string Operands::unwritten(Pass pass, const Tensors& given) const {
   for (const auto& output : kOutputs) {
     const TensorView& view = all_.*output.view;
-    if (output.pass != pass || !view.given()) continue;
+    if (output.pass != pass || !(given.*output.view).given()) continue;
     const std::int64_t element = first_poison(view);
     if (element >= 0) return fmt::format("{} {}", output.name, index_text(view, element));
   }

@@ -36,8 +36,9 @@ class Operands {
   /// Poisons what a run of this pass writes.
   void poison_outputs(Pass pass);
 
-  /// The first output of this pass, with the index, that still holds poison; "" if none does.
-  std::string unwritten(Pass pass) const;
+  /// The first output of this pass among those given to a run, with the index, that still holds
+  /// poison; "" if none does.
+  std::string unwritten(Pass pass, const Tensors& given) const;
 
   /// The name of an output of this pass that no longer holds poison everywhere; "" if all do.
   std::string written(Pass pass) const;

@@ -28,6 +28,13 @@ class Misbehaviour : public Error {
   using Error::Error;
 };
 
+/// What both passes of the case leave; the LSE is not asked of those that give none.
+Tensors outputs_of(const Implementation& implementation, const Operands& operands) {
+  Tensors views = operands.tensors(operands.problem().pass);
+  if (!implementation.habits().gives_lse) views.lse = {};
+  return views;
+}
+
 /// Runs one implementation on the operands, whole passes at a time.
 class Runner {
  public:
@@ -41,7 +48,7 @@ class Runner {
     run_pass(Pass::forward);
     if (operands_.problem().pass == Pass::backward) run_pass(Pass::backward);
     Snapshot snapshot;
-    const Tensors views = operands_.tensors(operands_.problem().pass);
+    const Tensors views = outputs_of(implementation_, operands_);
     for (std::size_t i = 0; i < kOutputs.size(); ++i) {
       const TensorView& view = views.*kOutputs[i].view;
       if (view.given()) snapshot[i] = packed_bytes(view);
@@ -192,12 +199,13 @@ Snapshot run_checked(Runner& runner, Operands& operands) {
 }
 
 /// Judges every output that the case has, and the whole by the first that fails.
-void judge_all(const Operands& operands, const Snapshot& ours, const Truth& truth, Report& report) {
+void judge_all(const Operands& operands, const Tensors& outputs, const Snapshot& ours,
+               const Truth& truth, Report& report) {
   report.status = Status::ok;
   report.reason.clear();
   report.tensors.clear();
   for (std::size_t i = 0; i < kOutputs.size(); ++i) {
-    if (!(operands.tensors(operands.problem().pass).*kOutputs[i].view).given()) continue;
+    if (!(outputs.*kOutputs[i].view).given()) continue;
     report.tensors.push_back(judge(i, operands, ours, truth));
     const TensorReport& last = report.tensors.back();
     if (!last.comparison.pass() && report.status == Status::ok) {
@@ -223,10 +231,11 @@ Report verify_one(const Implementation& implementation, Operands& operands,
   const Snapshot ours = run_checked(runner, operands);
   report.tuning = runner.plan().tuning;
   report.workspace_bytes = runner.plan().workspace_bytes;
-  judge_all(operands, ours, truth, report);
+  const Tensors outputs = outputs_of(implementation, operands);
+  judge_all(operands, outputs, ours, truth, report);
   if (report.status == Status::failed && !truth.looked_elsewhere) {
     look_elsewhere(operands.what(), truth);
-    judge_all(operands, ours, truth, report);
+    judge_all(operands, outputs, ours, truth, report);
   }
   return report;
 }

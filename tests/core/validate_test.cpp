@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
+#include <string>
 
 #include "strobe/attention.h"
 #include "strobe/error.h"
@@ -114,6 +116,44 @@ TEST(Registry, FindsAndRefuses) {
   }
   EXPECT_THROW(registry.best(Problem::parse("s4 int8")), Unsupported);
   EXPECT_THROW(registry.best(Problem::parse("s4"), Device::Kind::cuda), Unsupported);
+}
+
+/// Takes everything, and returns what it computes in memory of its own.
+class Visitor final : public Implementation {
+ public:
+  std::string_view name() const override { return "visitor"; }
+  std::string_view summary() const override { return "for tests"; }
+  Device::Kind device() const override { return Device::Kind::cpu; }
+  Support supports(const Problem&) const override { return {}; }
+  Habits habits() const override { return {.guest = true, .gives_lse = false}; }
+  void deliver(const Plan&, const Tensors&, Stream) const override { done += "d"; }
+  mutable std::string done{};
+
+ private:
+  Plan make_plan(const Problem& problem, const PlanOptions&) const override {
+    return {.problem = problem};
+  }
+  void execute(const Plan&, const Tensors&, void*, Stream) const override { done += "c"; }
+};
+
+TEST(Registry, NeverChoosesAGuest) {
+  Registry registry;
+  registry.add(std::make_unique<Visitor>());
+  EXPECT_EQ(registry.find("visitor").name(), "visitor");
+  EXPECT_THROW(registry.best(Problem::parse("s4")), Unsupported);
+}
+
+TEST(Implementation, ARunIsComputedAndDelivered) {
+  const Problem problem = Problem::parse("s4 d8 fp32");
+  test::Operands operands = test::make_operands(problem, 1);
+  const Visitor visitor;
+  const Plan plan = visitor.plan(problem);
+  Tensors tensors = operands.views();
+  EXPECT_THROW(visitor.run(plan, tensors, nullptr, 0), Unsupported);  // the LSE
+  tensors.lse = {};
+  visitor.run(plan, tensors, nullptr, 0);
+  visitor.compute(plan, tensors, nullptr, 0);
+  EXPECT_EQ(visitor.done, "cdc");
 }
 
 TEST(Attention, PlansOnceAndServesMany) {

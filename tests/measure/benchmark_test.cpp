@@ -76,6 +76,31 @@ class Greedy final : public Fake {
   }
 };
 
+/// As a library that returns memory of its own, and no LSE.
+class Returning : public Fake {
+ public:
+  Habits habits() const override {
+    return {.guest = true, .recordable = false, .gives_lse = false};
+  }
+  void deliver(const Plan&, const Tensors& tensors, Stream) const override {
+    if (result_.empty()) return;
+    std::copy(result_.begin(), result_.end(), static_cast<float*>(tensors.out.data));
+    result_.clear();
+    ++deliveries;
+  }
+  mutable int runs = 0, deliveries = 0;
+
+ private:
+  void execute(const Plan& plan, const Tensors& tensors, void* space, Stream s) const override {
+    result_.resize(static_cast<std::size_t>(tensors.out.elements()));
+    Tensors elsewhere = tensors;
+    elsewhere.out.data = result_.data();
+    Fake::execute(plan, elsewhere, space, s);
+    ++runs;
+  }
+  mutable std::vector<float> result_{};
+};
+
 std::vector<Benchmark> run(std::vector<const Implementation*> implementations, Operands& operands) {
   const Pass pass = operands.problem().pass;
   const SpotCheck check(operands, pass);
@@ -128,6 +153,23 @@ TEST(Benchmark, OneThatFailsLeavesTheOthersAlone) {
   EXPECT_EQ(results[1].status, Status::ok) << results[1].reason;
   EXPECT_EQ(results[1].accuracy.verdict, Verdict::pass);
   EXPECT_EQ(results[2].status, Status::failed);
+}
+
+TEST(Benchmark, WhatIsReturnedIsDeliveredBeforeItIsLookedAt) {
+  const Returning returning;
+  const auto results = run({&returning, &flash()}, "b1 sq40 h2 d8 fp32");
+  EXPECT_EQ(results[0].status, Status::ok) << results[0].reason;
+  EXPECT_EQ(results[0].accuracy.verdict, Verdict::pass);
+  EXPECT_EQ(results[0].memory.workspace, 0);
+  EXPECT_GT(returning.deliveries, 2);  // of every sample, and of what was judged
+}
+
+TEST(Benchmark, WhatIsNotDeliveredIsNotWritten) {
+  class Keeping final : public Returning {
+    void deliver(const Plan&, const Tensors&, Stream) const override {}
+  };
+  EXPECT_EQ(run(Keeping(), "b1 sq16 h2 d8 fp32").reason,
+            "had not written out [0, 0, 0, 0] when it returned, so its time means nothing");
 }
 
 TEST(Benchmark, AnErrorOfTheDeviceIsARow) {

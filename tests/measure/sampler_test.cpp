@@ -223,6 +223,9 @@ TEST(Sampler, LongRunsColdCachesAndWhatCannotBeRecordedAreTimedOneByOne) {
   Trial cold = logging(log, 'r', quick);
   cold.cache = Cache::cold;
   EXPECT_EQ(sample_one(cold, SamplingPolicy::exactly(1)).clock, "fake");
+  Trial unrecordable = logging(log, 'r', quick);
+  unrecordable.recordable = false;
+  EXPECT_EQ(sample_one(unrecordable, SamplingPolicy::exactly(1)).clock, "fake");
 }
 
 TEST(Sampler, LooksOnceWhetherAnythingWritesWhileNothingRuns) {

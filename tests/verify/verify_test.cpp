@@ -6,6 +6,7 @@
 
 #include "strobe/registry.h"
 #include "verify/buffer.h"
+#include "verify/operands.h"
 #include "verify/rows.h"
 
 namespace strobe::lab {
@@ -158,6 +159,26 @@ TEST(Verify, CatchesAWrongLse) {
   EXPECT_EQ(report.status, Status::failed);
   EXPECT_TRUE(report.tensors[0].comparison.pass());
   EXPECT_EQ(report.tensors[1].worst_index, "[0, 0, 2]");
+}
+
+TEST(Verify, TheLseIsNotAskedOfThoseThatGiveNone) {
+  struct WithoutLse : Faulty {
+    Habits habits() const override { return {.gives_lse = false}; }
+    void spoil(const Tensors& tensors, void*) const override {
+      EXPECT_EQ(tensors.lse.given(), tensors.dq.given());
+    }
+    void distort(Problem&, Tensors& tensors) const override {
+      tensors.lse = lse;  // which the oracle's backward pass reads
+    }
+    TensorView lse{};
+  };
+  Operands operands({.problem = Problem::parse("b1 sq9 h2 d8 fp32 bwd")});
+  WithoutLse implementation;
+  implementation.lse = operands.tensors(Pass::forward).lse;
+  const Report report = verify({.problem = operands.problem()}, implementation);
+  EXPECT_EQ(report.status, Status::ok) << report.reason;
+  for (const TensorReport& tensor : report.tensors) EXPECT_NE(tensor.tensor, "lse");
+  EXPECT_EQ(report.tensors.size(), 4u);  // out, dq, dk, dv
 }
 
 TEST(Verify, WhatCannotRunIsAFindingNotAnException) {

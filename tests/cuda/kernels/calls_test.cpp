@@ -44,7 +44,7 @@ class Attempt {
   void run(abi::Stream stream) const {
     const driver::ContextScope scope(device_);
     for (const Plan* plan : {&forward_, &backward_}) {
-      flash().run(*plan, mirror_.tensors(plan->problem.pass), workspace_.data(),
+      flash().run(*plan, mirror_.moved(operands_.tensors(plan->problem.pass)), workspace_.data(),
                   plan->workspace_bytes, stream);
     }
   }
@@ -60,7 +60,7 @@ class Attempt {
     mirror_.download();
     std::vector<std::byte> all;
     for (const Pass pass : {Pass::forward, Pass::backward}) {
-      EXPECT_EQ(operands_.unwritten(pass), "");
+      EXPECT_EQ(operands_.unwritten(pass, operands_.tensors(pass)), "");
       for (const auto& output : operands_.outputs(pass)) {
         const auto bytes = output.buffer.payload();
         all.insert(all.end(), bytes.begin(), bytes.end());
