@@ -48,7 +48,10 @@ std::string duration_text(double seconds) {
 Progress::Progress(std::vector<double> weights, bool in_seconds)
     : weights_(std::move(weights)), in_seconds_(in_seconds), visible_(isatty(STDERR_FILENO) != 0) {}
 
-Progress::Progress(std::size_t total) : Progress(std::vector<double>(total, 1), false) {}
+Progress::Progress(std::size_t total, bool wanted)
+    : Progress(std::vector<double>(total, 1), false) {
+  visible_ = visible_ && wanted;
+}
 
 Progress::Progress(std::vector<double> seconds) : Progress(std::move(seconds), true) {}
 

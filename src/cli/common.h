@@ -28,7 +28,7 @@ std::string duration_text(double seconds);
 class Progress {
  public:
   /// Items that take about as long each.
-  explicit Progress(std::size_t total);
+  explicit Progress(std::size_t total, bool wanted = true);
   /// Items by the seconds that each is thought to take; what is left is corrected by the pace at
   /// which they are done.
   explicit Progress(std::vector<double> seconds);

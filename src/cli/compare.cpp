@@ -137,13 +137,20 @@ int exit_status(const std::vector<Results>& all) {
   return anything ? kDone : kNotPossible;
 }
 
-/// What was asked for; else, on the CPU the three worth a comparison, on GPUs all there are.
+/// What was asked for; else, on the CPU the three worth a comparison, on GPUs all there are, and
+/// every guest. The last of ours stays the last, for speed is told against it.
 Implementations choose_implementations(const CompareOptions& options,
                                        const std::vector<Problem>& problems) {
   if (!options.implementations.empty()) return options.run.find(options.implementations);
+  Implementations guests = options.run.all();
+  std::erase_if(guests, [&](const Implementation* each) {
+    return each->device() != options.run.kind() || !each->habits().guest;
+  });
   const bool cpu = options.run.kind() == Device::Kind::cpu;
-  return useful_among(cpu ? options.run.find({"flash", "gemm", "standard"}) : options.run.all(),
-                      problems);
+  Implementations all = cpu ? options.run.find({"flash", "gemm", "standard"}) : options.run.all();
+  std::erase_if(all, [](const Implementation* each) { return each->habits().guest; });
+  all.insert(all.end() - 1, guests.begin(), guests.end());
+  return useful_among(all, problems);
 }
 
 /// The full name of the one that --base names.
@@ -190,13 +197,14 @@ int compare(const CompareOptions& options) {
       lab::peaks_of(options.run.device.value_or(Device{}), options.run.threads);
   fmt::print(text, "{}\n\n", machine_text(options.run, peaks));
   std::vector<Results> all;
-  Progress progress(problems.size());
+  Progress progress(problems.size(), !options.output.quiet);
   for (std::size_t i = 0; i < problems.size(); ++i) {
     progress.show(i, problems[i].text());
     all.push_back(compare_on(problems[i], implementations, options));
     for (const lab::Benchmark& b : all.back()) records.write(b, peaks);
     progress.clear();
     print_results(text, all.back(), base, peaks);
+    if (options.output.quiet) continue;
     for (const lab::Benchmark& b : all.back()) warn_of_slowdown(b);
   }
   return exit_status(all);
@@ -213,7 +221,7 @@ void add_compare(CLI::App& program, int& status) {
   command
       ->add_option("--impl", o->implementations,
                    "Implementations, with commas; by default flash, gemm where it runs, standard, "
-                   "or with --device cuda all there are for GPUs")
+                   "or with --device cuda all there are for GPUs; from Python also its peers")
       ->delimiter(',')
       ->type_name("NAME");
   command
@@ -224,6 +232,7 @@ void add_compare(CLI::App& program, int& status) {
   o->sampling.add_to(*command);
   o->sampling.add_pinning_to(*command);
   o->output.add_to(*command);
+  o->output.add_quiet_to(*command);
   command->footer(
       "Without a problem, a representative set is compared.\n\n"
       "Example:\n  strobe compare --quick --problem \"b1 s512 h4 d64 fp32 causal\"");

@@ -16,6 +16,16 @@ void OutputOptions::add_to(CLI::App& command) {
   command.add_flag("--force", force, "Let --json replace a file that exists");
 }
 
+void OutputOptions::add_quiet_to(CLI::App& command) {
+  command.add_flag("--quiet", quiet, "Print no tables, for the records are enough");
+}
+
+std::FILE* OutputOptions::text() const {
+  static std::FILE* const nowhere = std::fopen("/dev/null", "w");
+  if (quiet && nowhere != nullptr) return nowhere;
+  return json == "-" ? stderr : stdout;
+}
+
 void SamplingOptions::add_to(CLI::App& command, bool with_target) {
   CLI::Option* const exactly = command.add_option("--repeats", repeats, "Exactly so many samples")
                                    ->check(CLI::Range(1, 1'000'000))

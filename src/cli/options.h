@@ -19,13 +19,17 @@ namespace strobe::cli {
 struct OutputOptions {
   std::string json{};
   bool force = false;
+  bool quiet = false;
 
   void add_to(CLI::App& command);
+
+  /// For commands whose records are enough.
+  void add_quiet_to(CLI::App& command);
 
   lab::RecordWriter records() const { return {json, force}; }
 
   /// Records on the standard output must not be mixed with anything else.
-  std::FILE* text() const { return json == "-" ? stderr : stdout; }
+  std::FILE* text() const;
 };
 
 /// How long to measure, and from which caches.

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -54,16 +53,9 @@ json plan_record(const TuningRecord& tuning) {
   return plan;
 }
 
-/// The command line of this process, so that a record says how to get it again.
-std::string command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string line = "strobe";  // wherever the program lies
-  std::string word;
-  std::getline(file, word, '\0');
-  while (std::getline(file, word, '\0')) {
-    const bool plain = word.find_first_of(" \t\"'*;|&$") == std::string::npos;
-    line += plain ? fmt::format(" {}", word) : fmt::format(" '{}'", word);
-  }
+/// What this process was last told to do, so that a record says how to get it again.
+std::string& command_line() {
+  static std::string line;
   return line;
 }
 
@@ -173,6 +165,15 @@ json times_record(const Statistics& ms) {
 }
 
 }  // namespace
+
+void remember_command(const std::string& program, std::span<const std::string> arguments) {
+  std::string line = program;
+  for (const std::string& word : arguments) {
+    const bool plain = !word.empty() && word.find_first_of(" \t\"'*;|&$") == std::string::npos;
+    line += plain ? fmt::format(" {}", word) : fmt::format(" '{}'", word);
+  }
+  command_line() = line;
+}
 
 json options_record(const PlanOptions& options) {
   json record = {{"tf32", options.tf32},

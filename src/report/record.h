@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 
 #include "measure/benchmark.h"
@@ -14,6 +15,9 @@ namespace strobe::lab {
 
 /// The version of the records that are written, and the only one that is read.
 inline constexpr int kRecordSchema = 1;
+
+/// What records say that their command was, as it would be typed; "" before.
+void remember_command(const std::string& program, std::span<const std::string> arguments);
 
 /// The record of one timed implementation, the same fields for every tool.
 nlohmann::json record_of(const Benchmark& benchmark, const Peaks& peaks);

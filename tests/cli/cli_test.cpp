@@ -286,6 +286,16 @@ TEST(Bench, SamplesUntilItIsSureEnough) {
   EXPECT_EQ(record["sampling"]["target"], 0.5);
 }
 
+TEST(Compare, CanKeepQuietForItsRecords) {
+  const std::string arguments =
+      "compare --quick --problem 's64 h2 d16 fp32' --impl flash --quiet --json -";
+  const Outcome outcome = strobe(arguments);
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err, "");
+  ASSERT_EQ(lines(outcome.out).size(), 1u) << outcome.out;
+  EXPECT_EQ(lines(outcome.out)[0]["command"], "strobe " + arguments);
+}
+
 TEST(Compare, TakesSizesAndTellsSpeedAgainstTheBase) {
   const Outcome outcome = strobe(
       "compare --quick --batch 1 --seqlen 48 --nheads 2 --headdim 16 --pass both "
