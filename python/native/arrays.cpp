@@ -37,6 +37,10 @@ nb::dlpack::dtype dtype_of(DType dtype) {
       ->first;
 }
 
+int device_type_of(Device device) {
+  return device.kind == Device::Kind::cpu ? nb::device::cpu::value : nb::device::cuda::value;
+}
+
 Device device_of(std::string_view name, nb::dlpack::device device) {
   switch (device.device_type) {
     case nb::device::cpu::value:
@@ -136,6 +140,14 @@ TensorView Views::view(std::string_view name, nb::handle array) try {
       concat(name, " cannot be read as an array: ", nb::str(error.value()).c_str()).c_str());
 }
 
+nb::object array_of(const TensorView& view) {
+  const std::vector<std::size_t> sizes(view.shape.begin(), view.shape.begin() + view.rank);
+  const nb::ndarray<nb::array_api> array(view.data, sizes.size(), sizes.data(), nb::handle(),
+                                         view.strides.data(), dtype_of(view.dtype),
+                                         device_type_of(view.device), view.device.index);
+  return nb::cast(array, nb::rv_policy::reference);
+}
+
 nb::ndarray<nb::array_api> empty_array(const std::vector<std::int64_t>& shape, DType dtype,
                                        Device device) {
   std::size_t bytes = size_of(dtype);
@@ -145,9 +157,8 @@ nb::ndarray<nb::array_api> empty_array(const std::vector<std::int64_t>& shape, D
   const nb::capsule owner(memory.release(),
                           [](void* held) noexcept { delete static_cast<Memory*>(held); });
   const std::vector<std::size_t> sizes(shape.begin(), shape.end());
-  const int type =
-      device.kind == Device::Kind::cpu ? nb::device::cpu::value : nb::device::cuda::value;
-  return {data, sizes.size(), sizes.data(), owner, nullptr, dtype_of(dtype), type, device.index};
+  return {data,    sizes.size(),    sizes.data(),           owner,
+          nullptr, dtype_of(dtype), device_type_of(device), device.index};
 }
 
 }  // namespace strobe::python

@@ -49,6 +49,9 @@ class Views {
   std::vector<nb::ndarray<nb::ro>> kept_{};
 };
 
+/// Somebody's memory as an array that speaks DLPack; it must outlive the array.
+nb::object array_of(const TensorView& view);
+
 /// Memory of our own as an array that speaks DLPack, for libraries whose arrays cannot be written.
 nb::ndarray<nb::array_api> empty_array(const std::vector<std::int64_t>& shape, DType dtype,
                                        Device device);

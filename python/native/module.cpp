@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "call.h"
+#include "errors.h"
 #include "strobe/accelerator.h"
 #include "strobe/cuda.h"
-#include "strobe/error.h"
 #include "strobe/machine.h"
 #include "strobe/registry.h"
 #include "workspaces.h"
@@ -71,21 +71,6 @@ nb::dict info() {
 
 Device cpu_or(std::optional<int> gpu) {
   return gpu ? Device{Device::Kind::cuda, *gpu} : Device{};
-}
-
-/// Python's own errors, so that nobody needs to know ours.
-void translate(const std::exception_ptr& thrown, void*) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const InvalidArgument& error) {
-    PyErr_SetString(PyExc_ValueError, error.what());
-  } catch (const Unsupported& error) {
-    PyErr_SetString(PyExc_NotImplementedError, error.what());
-  } catch (const OutOfMemory& error) {
-    PyErr_SetString(PyExc_MemoryError, error.what());
-  } catch (const Error& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  }
 }
 
 }  // namespace

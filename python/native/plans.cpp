@@ -18,10 +18,15 @@ const Implementation& choose(const PlanKey& key) {
   const Registry& registry = Registry::instance();
   if (key.implementation.empty()) return registry.best(key.problem, key.device.kind);
   for (const auto* implementation : registry.all()) {
-    if (implementation->device() == key.device.kind && implementation->name() == key.implementation)
+    if (implementation->device() == key.device.kind &&
+        implementation->name() == key.implementation && !implementation->habits().guest)
       return *implementation;
   }
   const Implementation& found = registry.find(key.implementation);
+  if (found.habits().guest) {
+    throw InvalidArgument("implementation",
+                          concat("is ", full_name(found), ", which is there to be compared with"));
+  }
   if (found.device() != key.device.kind) {
     throw InvalidArgument("implementation",
                           concat("is ", full_name(found), ", but q is on ", to_string(key.device)));

@@ -13,6 +13,7 @@ from strobe._attention import (
     attention,
     attention_backward,
 )
+from strobe._compare import compare
 from strobe._explain import Explanation, explain, implementations, info
 from strobe._native import clear_cache, version
 
@@ -25,6 +26,7 @@ __all__ = [
     "attention",
     "attention_backward",
     "clear_cache",
+    "compare",
     "explain",
     "implementations",
     "info",

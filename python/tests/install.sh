@@ -32,3 +32,8 @@ np.testing.assert_allclose(out, oracle, atol=1e-6)
 assert "cuda:flash" in strobe.implementations()
 print(strobe.__version__, strobe.__file__, strobe.info())
 PROGRAM
+
+# So is the program, where the libraries that it needs are.
+if compgen -G "$work"/environment/lib/python*/site-packages/strobe/_laboratory* >/dev/null; then
+  "$work/environment/bin/python" -m strobe compare --quick --problem "s64 h2 d16 fp32"
+fi
