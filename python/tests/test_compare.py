@@ -1,63 +1,19 @@
 """strobe.compare and python -m strobe, with peers that compute in NumPy."""
 
-import itertools
 import json
 import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
-import reference
 import strobe
+from numpy_peer import NumPyPeer
 from strobe import peers
 
 pytest.importorskip("strobe._laboratory", reason="built without the laboratory")
 
 SMALL = "b1 sq40 h2 d16 fp32"
-_numbers = itertools.count()
-
-
-class NumPyPeer(peers.Peer):
-    """Computes as the reference of these tests does, and is told to do otherwise by subclasses."""
-
-    summary = "for tests"
-    library = "numpy"
-    devices = ("cpu",)
-
-    def __init__(self):
-        self.name = f"numpy:{next(_numbers)}"  # names are taken for as long as the process lives
-        self.conditions = None
-        peers.join(self)
-
-    def missing(self, problem, device):
-        return [] if problem.dtype == "fp32" and not problem.backward else ["other than fp32"]
-
-    def prepare(self, problem, arrays, conditions):
-        self.conditions = conditions
-        return NumPyRun(self, problem, {name: np.asarray(a) for name, a in arrays.items()})
-
-    def compute(self, problem, q, k, v):
-        out, _ = reference.attention(q, k, v, causal=problem.causal, scale=problem.scale)
-        return out.astype(np.float32)
-
-
-class NumPyRun:
-    def __init__(self, peer, problem, arrays):
-        self._peer, self._problem, self._arrays = peer, problem, arrays
-        self._result = None
-
-    def __call__(self):
-        inputs = (self._arrays[name] for name in ("q", "k", "v"))
-        self._result = self._peer.compute(self._problem, *inputs)
-
-    def deliver(self):
-        if self._result is None:
-            return False
-        self._arrays["out"][...] = self._result
-        self._result = None
-        return True
 
 
 def compare(*own, problem=SMALL, **options):

@@ -7,6 +7,7 @@ import pytest
 
 import strobe
 from arrays import OnDevice
+from numpy_peer import NumPyPeer
 
 if "STROBE_EMULATED_GPU" not in os.environ:
     pytest.skip("the emulated GPU is not asked for", allow_module_level=True)
@@ -60,3 +61,20 @@ def test_what_is_elsewhere_is_named(draw):
         strobe.attention(there, there, OnDevice(q, (2, 1)))
     with pytest.raises(ValueError, match=r"^implementation\b"):
         strobe.attention(there, there, there, implementation="oracle")
+
+
+def test_a_peer_is_timed_there():
+    pytest.importorskip("strobe._laboratory", reason="built without the laboratory")
+
+    class There(NumPyPeer):
+        devices = ("cuda",)
+
+    peer = There()
+    record, ours = strobe.compare(
+        "b1 sq40 h2 d16 fp32", implementations=[peer.name, "flash"], device="cuda", repeats=2
+    )
+    assert record["implementation"] == f"cuda:{peer.name}"
+    assert record["status"] == ours["status"] == "ok", record.get("reason")
+    assert record["error"]["rule"] == "pass"
+    assert record["sampling"]["clock"] == "events"  # no graph of it was made
+    assert peer.conditions.device == "cuda:0" and peer.conditions.stream != 0
