@@ -69,6 +69,8 @@ auto in_python(const std::string& who, const Body& body) {
     return body();
   } catch (const nb::python_error& error) {
     rethrow_as_ours(error, who);
+  } catch (const nb::cast_error&) {
+    throw Error(who + " answered with something of another type than strobe.peers.Peer says");
   }
 }
 
@@ -109,11 +111,13 @@ Habits Guest::habits() const {
   return {.guest = true, .recordable = false, .gives_lse = false};
 }
 
-Support Guest::supports(const Problem& problem) const {
+Support Guest::supports(const Problem& problem) const try {
   return in_python(name_, [&]() -> Support {
     const char* const kind = device_ == Device::Kind::cpu ? "cpu" : "cuda";
     return {nb::cast<std::vector<std::string>>(peer_.attr("missing")(problem, kind))};
   });
+} catch (const Error& error) {
+  return {{error.what()}};
 }
 
 Plan Guest::make_plan(const Problem& problem, const PlanOptions& options) const {

@@ -105,6 +105,22 @@ def test_what_a_peer_lacks_is_named():
     assert record["status"] == "unsupported" and "other than fp32" in record["reason"]
 
 
+def test_a_peer_that_breaks_the_interface_is_a_row():
+    class Raising(NumPyPeer):
+        def missing(self, problem, device):
+            raise RuntimeError("on fire")
+
+    class Mumbling(NumPyPeer):
+        def missing(self, problem, device):
+            return 5
+
+    raising, mumbling = Raising(), Mumbling()
+    records = compare(raising, mumbling)
+    assert "on fire" in records[raising.name]["reason"]
+    assert "another type" in records[mumbling.name]["reason"]
+    assert records["flash"]["status"] == "ok"
+
+
 def test_guests_are_there_to_be_compared_with(draw):
     peer = NumPyPeer()
     assert peer.name in strobe.implementations()
