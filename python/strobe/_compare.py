@@ -57,7 +57,7 @@ def compare(
         force: Let it be replaced.
         verbose: Print the tables and the progress that the program prints.
         settings: One problem by its sizes, as the program's options name them: seqlen=1024,
-            nheads=8, headdim=64, dtype="fp32", causal=True, preset="llama", ...
+            nheads=8, headdim=64, dtype="fp32", causal=True, preset="llm-4k", ...
 
     Returns:
         The records, one for each problem and implementation. Those with "status" "ok" have the
@@ -65,7 +65,8 @@ def compare(
 
     Raises:
         TypeError, ValueError: An argument is wrong; the message names it.
-        NotImplementedError: The device is not there, or the package was built without this.
+        RuntimeError: The device is not there.
+        NotImplementedError: The package was built without this.
     """
     laboratory = _laboratory_with_peers()
     arguments = [
@@ -114,9 +115,9 @@ def _run(laboratory: Any, arguments: list[str]) -> None:
     """What it throws names options of the program."""
     try:
         laboratory.run("python -m strobe", ["compare", *arguments])
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:
         text = re.sub(r"--([a-z][\w-]*)", _argument_name, str(error))
-        raise ValueError(text.replace("; see strobe compare help", "")) from None
+        raise type(error)(text.replace("; see strobe compare help", "")) from None
 
 
 def _argument_name(option: re.Match[str]) -> str:

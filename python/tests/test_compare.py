@@ -165,6 +165,12 @@ def test_wrong_arguments_are_named(arguments, error, match):
         strobe.compare(**arguments)
 
 
+@pytest.mark.skipif(bool(strobe.info()["gpus"]), reason="there is a GPU")
+def test_a_device_that_is_not_there_is_named():
+    with pytest.raises(RuntimeError, match=r"^device is cuda:0, but no GPU can be used"):
+        strobe.compare(SMALL, device="cuda")
+
+
 def test_records_are_kept_where_asked_for(tmp_path):
     path = tmp_path / "records.jsonl"
     records = compare(json=path)
