@@ -11,4 +11,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
     except NotImplementedError as error:
-        sys.exit(f"strobe: {error}")
+        print(f"strobe: {error}", file=sys.stderr)
+        sys.exit(3)  # not possible here, as the program's own status

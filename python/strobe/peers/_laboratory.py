@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,13 @@ if TYPE_CHECKING:
 
 def laboratory() -> ModuleType:
     try:
-        from strobe import _laboratory
+        return importlib.import_module("strobe._laboratory")
     except ModuleNotFoundError:
         raise NotImplementedError(
             "this installation of strobe only computes: to compare, install fmt, CLI11,"
             " nlohmann_json and Chart.js 3 (on Debian libfmt-dev libcli11-dev nlohmann-json3-dev"
             " libjs-chart.js), then strobe again"
         ) from None
-    return _laboratory
 
 
 def __getattr__(name: str) -> Any:
