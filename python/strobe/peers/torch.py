@@ -128,7 +128,7 @@ class Flex(TorchPeer):
     name = "torch:flex"
     summary = "PyTorch's FlexAttention, compiled for the problem"
     library = _LIBRARY
-    devices = ("cuda",)  # on CPUs it has no backward pass, and takes a C++ compiler half a minute
+    devices = ("cuda",)  # PyTorch does not compile it for every CPU
     dtypes = ("fp32", "fp16", "bf16")
     features = frozenset(
         {"causal", "bottom_right", "window", "softcap", "alibi", "bias", "grouped", "value_dim"}
