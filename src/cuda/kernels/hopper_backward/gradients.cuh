@@ -63,33 +63,33 @@ class Powers {
       const float bent = hyperbolic_tangent<false>(score * params_.scale_by_cap);
       power = fmaf(bent, params_.cap_unit, -base);
     }
-    const float added = added_power(row, column_tile, i);
-    // Minus infinity hides the key even where the score is NaN.
-    if (config::kBias && added == minus_infinity()) return 0;
-    return ptx::exp2(power + added);
+    const float penalty = this->penalty(row, column_tile, i);
+    // A bias of minus infinity hides the key even where the score is NaN.
+    if (config::kBias && penalty == -minus_infinity()) return 0;
+    return ptx::exp2(power - penalty);
   }
 
   /// How much a logit changes with the scaled score, told from the probability: there are no
   /// registers to keep anything else. Where that has become zero, so is this.
   STROBE_DEVICE float derivative(float p, float base, int row, int column_tile, int i) {
-    const float power = ptx::log2(p) + base - added_power(row, column_tile, i);
+    const float power = ptx::log2(p) + base + penalty(row, column_tile, i);
     const float bent = fminf(fmaxf(power * ptx::reciprocal(params_.cap_unit), -1.0F), 1.0F);
     return 1.0F - bent * bent;
   }
 
  private:
-  /// The bias, and ALiBi's.
-  STROBE_DEVICE float added_power(int row, int column_tile, int i) {
+  /// ALiBi's, less the bias.
+  STROBE_DEVICE float penalty(int row, int column_tile, int i) {
     float power = 0;
     if constexpr (config::kBias) {
       // Scores are visited column by column: see each_score.
       if (column_tile % 2 == 0 && i == 0 && row == 0)
         bias_.load_transposed(pairs_, row_, 8 * column_tile);
       const Word pair = pairs_[column_tile % 2 * 2 + row];
-      power = kLog2E * Element::widen(static_cast<Storage>(pair >> (16 * i)));
+      power = -kLog2E * Element::widen(static_cast<Storage>(pair >> (16 * i)));
     }
     if constexpr (config::kAlibi)
-      power -= slope_ * fabsf(distance_[row] + static_cast<float>(8 * column_tile + i));
+      power += slope_ * fabsf(distance_[row] + static_cast<float>(8 * column_tile + i));
     return power;
   }
 
