@@ -26,12 +26,13 @@ class Emulation : public test::OnGpuWithCompiler {
   }
 
   /// Runs `body` in a kernel where `memory` is shared and `at` this thread's number in the grid.
-  /// Returns what it leaves in `out`.
-  static std::vector<unsigned> run(const std::string& body) {
+  /// Returns what it leaves in `out`, and in `took_ms` how long it took.
+  static std::vector<unsigned> run(const std::string& body, float* took_ms = nullptr) {
     const std::string source =
         "#include \"config.cuh\"\n"
         "#include \"device/ptx/async_copy.cuh\"\n"
         "#include \"device/ptx/mbarrier.cuh\"\n"
+        "#include \"device/ptx/mma.cuh\"\n"
         "#include \"device/ptx/shared_memory.cuh\"\n"
         "#include \"device/ptx/warpgroup.cuh\"\n"
         "extern \"C\" __global__ void body(unsigned* out) {\n"
@@ -49,12 +50,16 @@ class Emulation : public test::OnGpuWithCompiler {
     const std::size_t bytes = out.size() * sizeof(unsigned);
     const driver::DeviceMemory there(device(), bytes);
     const driver::Stream stream(device());
+    driver::Event begin(device()), end(device());
+    begin.record(stream.get());
     driver::launch(
         module.function("body"),
         {.grid = {.x = kBlocks}, .block = {.x = kThreads}, .dynamic_shared_bytes = kSharedBytes},
         stream.get(), static_cast<unsigned*>(there.data()));
+    end.record(stream.get());
     driver::copy_async(out.data(), there.data(), bytes, stream.get());
     stream.synchronize();
+    if (took_ms != nullptr) driver::api().cuEventElapsedTime(took_ms, begin.get(), end.get());
     return out;
   }
 
@@ -96,6 +101,21 @@ TEST_F(Emulation, AnAddressBeyondSharedMemoryFails) {
 TEST_F(Emulation, ThreadsThatWaitForEverFail) {
   EXPECT_THROW(run("if (thread < 32) __syncthreads();"), driver::CudaError);
   EXPECT_THROW(run("if (thread % 2 == 0) __syncwarp();"), driver::CudaError);
+}
+
+TEST_F(Emulation, TimeIsToldByWhatIsMultiplied) {
+  const auto time_of = [](const std::string& body) {
+    float ms = 0;
+    run(body, &ms);
+    return ms;
+  };
+  const std::string product = "ptx::mma_bf16(sums, {0, 0, 0, 0}, {0, 0});";
+  const std::string start = "out[at] = 0; float sums[4] = {};";
+  const float none = time_of(start), one = time_of(start + product);
+  EXPECT_GT(none, 0);
+  EXPECT_GT(one, none);
+  EXPECT_EQ(time_of(start + product), one) << "whatever else the CPU does";
+  EXPECT_FLOAT_EQ(time_of(start + product + product) - none, 2 * (one - none));
 }
 
 TEST_F(Emulation, AMemoryBarrierCountsArrivals) {

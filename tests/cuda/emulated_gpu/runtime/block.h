@@ -100,6 +100,10 @@ class Block {
   }
   void made_progress() { ++progress_; }
 
+  /// Multiplications that a thread makes, which is what takes time here.
+  void multiplied(long times) { multiplications_ += times; }
+  long multiplications() const { return multiplications_; }
+
   /// Lets the others go on for some turns, as a thread may be held up at any time.
   void linger() {
     for (unsigned turns = random() % 8; turns > 0; --turns) {
@@ -216,6 +220,7 @@ class Block {
   ucontext_t host_{};
   long barrier_arrivals_ = 0;
   long progress_ = 0;
+  long multiplications_ = 0;
   unsigned random_ = 1;
   std::string trouble_{};
 };
@@ -225,13 +230,16 @@ struct Call {
   virtual ~Call() = default;
   virtual void run() const = 0;
 
-  void launch(Extent grid, Extent size, std::size_t shared_bytes) const {
+  /// Returns how long it takes: the same wherever it runs, and whatever else runs there.
+  long launch(Extent grid, Extent size, std::size_t shared_bytes) const {
+    constexpr long kLaunch = 1000;
     Block block(grid, size, shared_bytes, static_cast<int>(size.x * size.y * size.z));
     for (unsigned z = 0; z < grid.z; ++z) {
       for (unsigned y = 0; y < grid.y; ++y) {
         for (unsigned x = 0; x < grid.x; ++x) block.run({x, y, z}, [this] { run(); });
       }
     }
+    return kLaunch + block.multiplications();
   }
 };
 

@@ -16,6 +16,7 @@ void mma(float (&sum)[4], const Word (&left)[4], const Word (&right)[2], Widen w
   std::memcpy(mine.right, right, sizeof right);
   const auto all = emulated::Block::current->exchange(mine);
   const unsigned lane = emulated::Block::thread->lane();
+  emulated::Block::current->multiplied(4 * 8 * per_word);
   for (unsigned e = 0; e < 4; ++e) {
     const unsigned row = lane / 4 + e / 2 * 8;
     const unsigned column = lane % 4 * 2 + e % 2;

@@ -65,6 +65,7 @@ class SharedOperand {
 template <HalfType type, RightOrder order, class Left>
 void multiply(std::vector<float>& sums, Left left, const SharedOperand& right) {
   const Word member = emulated::Block::thread->lane() % 4;
+  emulated::Block::current->multiplied(static_cast<long>(sums.size()) * 16);
   float rows[2][16];
   for (Word k = 0; k < 16; ++k) {
     for (Word r = 0; r < 2; ++r) rows[r][k] = widen_half<type>(left(r, k));
