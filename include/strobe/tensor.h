@@ -44,6 +44,10 @@ struct STROBE_API TensorView {
   /// The view with `axis` fixed at `index`: rank one less, same memory.
   TensorView select(int axis, std::int64_t index) const;
 
+  /// The same elements, where the stride of an axis without a second element, which says nothing
+  /// and may be any number, is what a dense tensor would have there.
+  TensorView with_plain_strides() const;
+
   /// "bf16[2, 4096, 16, 128]"
   std::string describe() const;
 };

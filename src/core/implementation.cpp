@@ -26,6 +26,21 @@ std::optional<SoftmaxReference> parse_softmax_reference(std::string_view name) {
   return std::nullopt;
 }
 
+namespace {
+
+/// Kernels reckon with every stride, also with those that are never stepped by.
+Tensors with_plain_strides(Tensors tensors) {
+  for (TensorView* view :
+       {&tensors.q, &tensors.k, &tensors.v, &tensors.out, &tensors.lse, &tensors.bias,
+        &tensors.sinks, &tensors.alibi_slopes, &tensors.cu_seqlens_q, &tensors.cu_seqlens_k,
+        &tensors.dout, &tensors.dq, &tensors.dk, &tensors.dv, &tensors.dbias, &tensors.dsinks}) {
+    *view = view->with_plain_strides();
+  }
+  return tensors;
+}
+
+}  // namespace
+
 Implementation::~Implementation() = default;
 
 std::vector<std::string> Implementation::variants(const Problem& /*problem*/,
@@ -81,7 +96,7 @@ void Implementation::compute(const Plan& plan, const Tensors& tensors, void* wor
       (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % 64 != 0)) {
     throw InvalidArgument("workspace", "must be memory aligned to 64 bytes");
   }
-  execute(plan, tensors, workspace, stream);
+  execute(plan, with_plain_strides(tensors), workspace, stream);
 }
 
 }  // namespace strobe

@@ -53,6 +53,16 @@ TensorView TensorView::select(int axis, std::int64_t index) const {
   return view;
 }
 
+TensorView TensorView::with_plain_strides() const {
+  TensorView view = *this;
+  std::int64_t dense = 1;
+  for (int axis = rank - 1; axis >= 0; --axis) {
+    if (shape[axis] <= 1) view.strides[axis] = dense;
+    dense = view.strides[axis] * std::max<std::int64_t>(shape[axis], 1);
+  }
+  return view;
+}
+
 std::string TensorView::describe() const {
   const auto axes = static_cast<std::size_t>(std::clamp(rank, 0, static_cast<int>(kMaxRank)));
   return concat(name_of(dtype), "[", joined(std::span(shape).first(axes), ", "), "]");
@@ -195,7 +205,7 @@ bool overlap(const TensorView& a, const TensorView& b) {
   for (int axis = 0; axis < a.rank; ++axis)
     terms.add(a.strides[axis] * size_a, 0, a.shape[axis] - 1);
   for (int axis = 0; axis < b.rank; ++axis)
-    terms.add(-b.strides[axis] * size_b, 0, b.shape[axis] - 1);
+    terms.add(-(b.strides[axis] * size_b), 0, b.shape[axis] - 1);
   const Wide distance = static_cast<Wide>(reinterpret_cast<std::uintptr_t>(b.data)) -
                         static_cast<Wide>(reinterpret_cast<std::uintptr_t>(a.data));
   int budget = kSearchBudget;

@@ -110,5 +110,20 @@ TEST(TensorView, HostileStridesEndInABoundedAnswer) {
   static_cast<void>(overlaps_itself(a));
 }
 
+TEST(TensorView, StridesThatAreNeverSteppedByMayBeAnything) {
+  float data[8] = {};
+  auto a = TensorView::contiguous(data, DType::fp32, {1, 2, 1, 3});
+  a.strides = {INT64_MIN, 5, INT64_MAX, 1, 0};
+  const auto b = TensorView::contiguous(data + 3, DType::fp32, {2});
+  EXPECT_FALSE(overlap(a, b));
+  EXPECT_FALSE(overlap(b, a));
+  EXPECT_TRUE(overlap(a, a));
+  EXPECT_FALSE(overlaps_itself(a));
+  const TensorView plain = a.with_plain_strides();
+  EXPECT_EQ(plain.data, a.data);
+  EXPECT_EQ(plain.shape, a.shape);
+  EXPECT_EQ(plain.strides, (std::array<std::int64_t, 5>{10, 5, 3, 1, 0}));
+}
+
 }  // namespace
 }  // namespace strobe

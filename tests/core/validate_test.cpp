@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "strobe/attention.h"
 #include "strobe/error.h"
@@ -171,9 +173,46 @@ TEST(Attention, PlansOnceAndServesMany) {
   EXPECT_THROW(Attention(problem, {.implementation = "none"}), InvalidArgument);
 }
 
+/// Gives every axis without a second element a stride that nothing could be multiplied by.
+void spoil_unused_strides(Tensors& tensors) {
+  std::int64_t stride = INT64_MAX;
+  for (TensorView* view : {&tensors.q, &tensors.k, &tensors.v, &tensors.out, &tensors.lse,
+                           &tensors.bias, &tensors.sinks, &tensors.alibi_slopes, &tensors.dout,
+                           &tensors.dq, &tensors.dk, &tensors.dv, &tensors.dbias}) {
+    for (int axis = 0; axis < view->rank; ++axis) {
+      if (view->shape[axis] <= 1) view->strides[axis] = std::exchange(stride, -stride - 1);
+    }
+  }
+}
+
 void expect_same_bits(const test::Tensor& a, const test::Tensor& b, const char* what) {
   ASSERT_EQ(a.size(), b.size());
   for (std::int64_t i = 0; i < a.size(); ++i) ASSERT_EQ(a[i], b[i]) << what << ", " << i;
+}
+
+TEST(Attention, StridesThatAreNeverSteppedByMayBeAnything) {
+  for (const char* text : {"b1 s1 h1 d8 bf16 bias:hqk alibi sinks", "b2 sq3 sk1 h1 d1 fp32",
+                           "b1 sq5 sk0 h2 d8 fp16", "lq1 lk1 h1 d4 fp16"}) {
+    const Problem forward = Problem::parse(text);
+    Problem backward = forward;
+    backward.pass = Pass::backward;
+    for (const char* name : {"flash", "standard", "oracle"}) {
+      SCOPED_TRACE(std::string(name) + " on " + text);
+      const Implementation& implementation = Registry::instance().find(name);
+      test::Operands expected = test::make_operands(backward, 1);
+      test::Operands ours = test::make_operands(backward, 1);
+      Tensors tensors = ours.views();
+      spoil_unused_strides(tensors);
+      for (const Problem& problem : {forward, backward}) {
+        test::run(implementation, problem, expected.views());
+        test::run(implementation, problem, tensors);
+      }
+      expect_same_bits(ours.out, expected.out, "out");
+      expect_same_bits(ours.dq, expected.dq, "dq");
+      expect_same_bits(ours.dk, expected.dk, "dk");
+      expect_same_bits(ours.dv, expected.dv, "dv");
+    }
+  }
 }
 
 TEST(TrainingAttention, KeepsWhatTheBackwardPassNeeds) {
