@@ -54,11 +54,13 @@ TensorView TensorView::select(int axis, std::int64_t index) const {
 }
 
 TensorView TensorView::with_plain_strides() const {
+  constexpr Wide kFarthest = Wide{1} << 58;  // a view that nobody has checked may be any nonsense
   TensorView view = *this;
-  std::int64_t dense = 1;
-  for (int axis = rank - 1; axis >= 0; --axis) {
-    if (shape[axis] <= 1) view.strides[axis] = dense;
-    dense = view.strides[axis] * std::max<std::int64_t>(shape[axis], 1);
+  Wide dense = 1;
+  for (int axis = std::min<int>(rank, kMaxRank) - 1; axis >= 0; --axis) {
+    if (shape[axis] <= 1) view.strides[axis] = static_cast<std::int64_t>(dense);
+    const Wide next = Wide{view.strides[axis]} * std::max<std::int64_t>(shape[axis], 1);
+    dense = std::clamp(next, -kFarthest, kFarthest);
   }
   return view;
 }
