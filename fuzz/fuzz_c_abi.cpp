@@ -243,10 +243,11 @@ void fill(Bytes& bytes, std::uint8_t* data, std::int64_t size, std::int32_t dtyp
 }
 
 void fill_offsets(Bytes& bytes, std::int32_t* offsets, const std::vector<std::int64_t>& lengths) {
-  std::int64_t sum = 0;
+  std::uint64_t sum = 0;  // which may wrap around: any offsets will do
   for (std::size_t i = 0; i <= lengths.size(); ++i) {
-    offsets[i] = static_cast<std::int32_t>(sum + bytes.number({0, 0, 0, 0, 1, -1}));
-    if (i < lengths.size()) sum += lengths[i];
+    const auto error = static_cast<std::uint64_t>(bytes.number({0, 0, 0, 0, 1, -1}));
+    offsets[i] = static_cast<std::int32_t>(sum + error);
+    if (i < lengths.size()) sum += static_cast<std::uint64_t>(lengths[i]);
   }
 }
 

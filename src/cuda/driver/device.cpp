@@ -10,14 +10,14 @@ namespace {
 
 const std::deque<Device>& devices() {
   // Never destroyed: what is freed at the end of the process still refers to them.
-  static const std::deque<Device>& all = []() -> const std::deque<Device>& {
+  static const auto* const all = [] {
     int count = 0;
     api().cuDeviceGetCount(&count);
     auto* list = new std::deque<Device>;
     for (int index = 0; index < count; ++index) list->emplace_back(index);
-    return *list;
+    return list;
   }();
-  return all;
+  return *all;
 }
 
 }  // namespace
