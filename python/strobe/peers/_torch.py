@@ -85,16 +85,6 @@ class TorchPeer(Peer):
             return kind(attend, tensors, stream)
 
 
-def lengths(problem: Problem, tensors: dict[str, Tensor]) -> dict[str, Any]:
-    """What functions for variable lengths are told of them."""
-    return {
-        "cu_seqlens_q": tensors["cu_seqlens_q"],
-        "cu_seqlens_k": tensors["cu_seqlens_k"],
-        "max_seqlen_q": problem.seqlen_q,
-        "max_seqlen_k": problem.seqlen_k,
-    }
-
-
 def stream_of(conditions: Conditions) -> Callable[[], contextlib.AbstractContextManager[Any]]:
     """What makes the stream of the conditions PyTorch's current one."""
     if conditions.device == "cpu":

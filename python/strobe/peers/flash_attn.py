@@ -6,38 +6,18 @@ from typing import TYPE_CHECKING
 
 import flash_attn
 
-from strobe.peers._torch import Attend, Tensor, TorchPeer, lengths
+from strobe.peers._flash_attn import FlashAttnPeer
 
 if TYPE_CHECKING:
-    from strobe._laboratory import Conditions, Problem
     from strobe.peers._peer import Peer
 
 
-class FlashAttn(TorchPeer):
+class FlashAttn(FlashAttnPeer):
     name = "flash_attn:2"
     summary = "FlashAttention 2 by its own package"
     library = f"flash_attn {getattr(flash_attn, '__version__', '')}"
-    devices = ("cuda",)
-    features = frozenset(
-        {"causal", "bottom_right", "window", "softcap", "alibi", "varlen", "grouped", "backward"}
-    )
-    most_dim = 256
-
-    def attend(
-        self, problem: Problem, tensors: dict[str, Tensor], conditions: Conditions
-    ) -> Attend:
-        options = {
-            "softmax_scale": problem.scale,
-            "causal": problem.causal,
-            "window_size": problem.window,
-            "softcap": problem.softcap,
-            "alibi_slopes": tensors.get("alibi_slopes"),
-            "deterministic": conditions.deterministic,
-        }
-        if problem.varlen:
-            options.update(lengths(problem, tensors))
-            return lambda q, k, v: flash_attn.flash_attn_varlen_func(q, k, v, **options)
-        return lambda q, k, v: flash_attn.flash_attn_func(q, k, v, **options)
+    module = flash_attn
+    features = FlashAttnPeer.features | {"alibi"}
 
 
 def peers() -> list[Peer]:
