@@ -126,15 +126,15 @@ constexpr bool fits(const HopperBackwardConfig& config) {
 }
 
 inline HopperBackwardConfig choose_hopper_backward(const HopperBackwardFeatures& features) {
-  // Faster where the copy unit has enough to do, or blocks are not at the same dq anyway; but it
-  // takes registers, which a bias needs too.
-  const int dim = std::max(features.dim, features.value_dim);
-  const bool adds_itself = !features.deterministic &&
-                           (dim > 128 || (dim > 64 && features.window_right && !features.bias));
+  // Faster where the copy unit has enough to do.
+  const bool adds_itself =
+      !features.deterministic && std::max(features.dim, features.value_dim) > 128;
   HopperBackwardConfig config{features, {}};
   for (const auto& candidate : hopper_backward::kCandidates) {
     config.shape = candidate.shape;
     if (adds_itself) config.shape.slice_slots = 0;
+    if (config.shape.keys_lag && features.window_right)
+      config.shape.query_slots = 2;  // as measured
     if (candidate.serves(features) && fits(config)) break;
   }
   return config;

@@ -83,14 +83,17 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
   const auto add = [&all](HopperBackwardFeatures features) {
     all.push_back(description(choose_hopper_backward(features)));
   };
+  const auto with_every_mask = [](int dim) {
+    return HopperBackwardFeatures{.dim = dim,
+                                  .value_dim = dim,
+                                  .window_left = true,
+                                  .window_right = true,
+                                  .variable_length = true};
+  };
   for (const int dim : {64, 96, 128, 192, 256}) {
     for (const bool causal : {false, true})
       add({.dim = dim, .value_dim = dim, .window_right = causal});
-    add({.dim = dim,
-         .value_dim = dim,
-         .window_left = true,
-         .window_right = true,
-         .variable_length = true});
+    add(with_every_mask(dim));
     add({.dim = dim, .value_dim = dim, .window_right = true, .softcap = true});
     add({.dim = dim, .value_dim = dim, .window_right = true, .dropout = true});
   }
@@ -100,6 +103,13 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
   add({.dim = 64, .value_dim = 64, .window_right = true, .deterministic = true});
   add({.window_right = true, .deterministic = true});
   add({.dim = 256, .value_dim = 256, .deterministic = true});
+  for (const int dim : {64, 128, 192, 256}) {
+    HopperBackwardFeatures everything = with_every_mask(dim);
+    everything.softcap = everything.alibi = everything.dropout = true;
+    if (dim != 192) add(everything);
+    everything.bias = everything.bias_per_query = everything.deterministic = true;
+    if (dim <= 192) add(everything);
+  }
   for (const int dim : {64, 128, 192}) {
     for (const bool per_query : {false, true})
       add({.dim = dim,
@@ -107,17 +117,6 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
            .window_right = per_query,
            .bias = true,
            .bias_per_query = per_query});
-    add({.dim = dim,
-         .value_dim = dim,
-         .window_left = true,
-         .window_right = true,
-         .variable_length = true,
-         .softcap = true,
-         .bias = true,
-         .bias_per_query = true,
-         .alibi = true,
-         .dropout = true,
-         .deterministic = true});
   }
   for (const int dim : {64, 128, 256}) {
     add({.dim = dim, .value_dim = dim, .variable_length = true});
@@ -127,14 +126,6 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
          .variable_length = true,
          .deterministic = true});
     add({.dim = dim, .value_dim = dim, .window_left = true, .alibi = true, .deterministic = true});
-    add({.dim = dim,
-         .value_dim = dim,
-         .window_left = true,
-         .window_right = true,
-         .variable_length = true,
-         .softcap = true,
-         .alibi = true,
-         .dropout = true});
   }
   add({.dropout = true});
   add({.dim = 192, .value_dim = 128, .window_right = true});

@@ -134,17 +134,6 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
           kLong);
   }
   add({.window_right = true, .variable_length = true, .reference = Reference::fixed}, kLong);
-  for (const int dim : {64, 192, 256}) {
-    add({.dim = dim,
-         .value_dim = dim,
-         .window_left = true,
-         .window_right = true,
-         .variable_length = true,
-         .softcap = true,
-         .alibi = true,
-         .sinks = true},
-        kShort);
-  }
   for (const int dim : {64, 128, 192, 256}) {
     add({.dim = dim, .value_dim = dim, .softcap = true}, kShort);
     add({.dim = dim, .value_dim = dim, .window_right = true, .alibi = true}, kShort);
@@ -154,18 +143,17 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
     for (const bool per_query : {false, true})
       add({.dim = dim, .value_dim = dim, .bias = true, .bias_per_query = per_query}, kShort);
     add({.dim = dim, .value_dim = dim, .window_right = true, .dropout = true}, kShort);
-    add({.dim = dim,
-         .value_dim = dim,
-         .window_left = true,
-         .window_right = true,
-         .variable_length = true,
-         .softcap = true,
-         .bias = true,
-         .bias_per_query = true,
-         .alibi = true,
-         .dropout = true,
-         .sinks = true},
-        kShort);
+    HopperForwardFeatures everything{.dim = dim,
+                                     .value_dim = dim,
+                                     .window_left = true,
+                                     .window_right = true,
+                                     .variable_length = true,
+                                     .softcap = true,
+                                     .alibi = true,
+                                     .sinks = true};
+    if (dim != 128) add(everything, kShort);
+    everything.bias = everything.bias_per_query = everything.dropout = true;
+    add(everything, kShort);
   }
   add({.positive_scale = false}, kShort);
   add({.dim = 64, .value_dim = 64, .window_right = true, .sinks = true}, kShort);
