@@ -62,6 +62,19 @@ TEST(HopperForward, TilesFollowTheWork) {
   EXPECT_EQ(tile(64, false, 2048, 8), "128x128") << "larger ones would be too few";
 }
 
+TEST(HopperForward, TilesOfAWindowFollowItsWidth) {
+  const auto usual = [](const char* problem) {
+    return variants(Problem::parse(problem), {}, 132).front();
+  };
+  EXPECT_EQ(usual("b4 s4096 h16 d128 bf16 w512:0"), "128x128/2/2");
+  EXPECT_EQ(usual("b4 s4096 h16 d128 bf16 w512:200"), "128x128/2/2");
+  EXPECT_EQ(usual("b4 s4096 h16 d128 bf16 w512:"), "128x160/1/2") << "half see all";
+  EXPECT_EQ(usual("b4 s8192 h16 d128 bf16 w5000:0"), "128x160/1/2");
+  EXPECT_EQ(usual("b4 s8192 h16 d128 bf16 w2147483647:0"), "128x160/1/2");
+  EXPECT_EQ(usual("b4 s4096 h32 d64 bf16 w512:0"), "128x128/2/3");
+  EXPECT_EQ(usual("b4 s4096 h32 d64 bf16 w3000:0"), "192x112/2/2");
+}
+
 TEST(HopperForward, TheReferenceIsFixedWhereThereAreManyKeys) {
   const auto choose = [](const HopperForwardFeatures& features, long long keys,
                          SoftmaxReference wanted = SoftmaxReference::automatic) {

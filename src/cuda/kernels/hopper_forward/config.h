@@ -105,7 +105,7 @@ constexpr Room room_needed(const HopperForwardFeatures& features) {
 /// How much there is to do.
 struct Work {
   long long queries = 0;  ///< of a sequence
-  long long keys = 0;     ///< likewise
+  long long keys = 0;     ///< that a query may see, all but for a window
   long long heads = 0;    ///< of all sequences
   int multiprocessors = 132;
 };
@@ -117,11 +117,12 @@ struct Candidate {
   Room room = Room::everything;
   long long from_keys = 0;
   long long to_keys = std::numeric_limits<long long>::max();
-  bool only_causal = false;
+  bool only_masked = false;
 
   constexpr bool serves(const HopperForwardFeatures& features, long long keys) const {
     return std::max(features.dim, features.value_dim) <= dim && room_needed(features) <= room &&
-           keys >= from_keys && keys < to_keys && (!only_causal || last_queries_first(features)) &&
+           keys >= from_keys && keys < to_keys &&
+           (!only_masked || features.window_left || features.window_right) &&
            fits({features, shape});
   }
 };

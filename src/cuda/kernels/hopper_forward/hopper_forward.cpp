@@ -46,8 +46,11 @@ std::int64_t tiles(const Problem& problem, const HopperForwardConfig& config) {
 
 /// Sequences of different lengths count as so many of their mean.
 Work work_of(const Problem& problem, int multiprocessors) {
+  const Window window = problem.effective_window();
+  std::int64_t keys = (problem.total_k() + problem.batch - 1) / problem.batch;
+  if (window.left >= 0 && window.right >= 0) keys = std::min(keys, window.left + 1 + window.right);
   return {.queries = (problem.total_q() + problem.batch - 1) / problem.batch,
-          .keys = (problem.total_k() + problem.batch - 1) / problem.batch,
+          .keys = keys,
           .heads = problem.batch * problem.heads,
           .multiprocessors = multiprocessors};
 }
@@ -106,6 +109,7 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
     add({.dim = 64, .value_dim = 64, .window_right = causal}, kLong);
   }
   add({.window_left = true}, kLong);
+  add({.dim = 64, .value_dim = 64, .window_left = true, .window_right = true}, kLong);
   add({.arithmetic = Arithmetic::fp16}, kShort);
   add({.arithmetic = Arithmetic::fp16, .dim = 64, .value_dim = 64, .window_right = true}, kShort);
   add({.dim = 40, .value_dim = 40}, kShort);
