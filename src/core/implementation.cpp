@@ -3,6 +3,7 @@
 #include "core/pinning.h"
 #include "core/text.h"
 #include "strobe/error.h"
+#include "strobe/trace.h"
 
 namespace strobe {
 
@@ -39,6 +40,11 @@ Tensors with_plain_strides(Tensors tensors) {
   return tensors;
 }
 
+void tell_what(Span& span, const Implementation& implementation, const Problem& problem) {
+  span.tell("implementation", full_name(implementation));
+  span.tell("problem", problem.text());
+}
+
 }  // namespace
 
 Implementation::~Implementation() = default;
@@ -61,6 +67,8 @@ Habits Implementation::habits() const {
 }
 
 Plan Implementation::plan(const Problem& problem, const PlanOptions& options) const {
+  Span span("library", "plan");
+  if (span) tell_what(span, *this, problem);
   problem.validate();
   if (auto support = supports(problem); !support) {
     throw Unsupported(std::string(name()), std::move(support.missing));
@@ -85,6 +93,8 @@ void Implementation::run(const Plan& plan, const Tensors& tensors, void* workspa
 
 void Implementation::compute(const Plan& plan, const Tensors& tensors, void* workspace,
                              std::size_t workspace_bytes, Stream stream) const {
+  Span span("library", "run");
+  if (span) tell_what(span, *this, plan.problem);
   validate(plan.problem, tensors, device());
   if (plan.problem.pass == Pass::forward && tensors.lse.given() && !habits().gives_lse)
     throw Unsupported(full_name(*this), {"the LSE"});
@@ -96,6 +106,8 @@ void Implementation::compute(const Plan& plan, const Tensors& tensors, void* wor
       (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % 64 != 0)) {
     throw InvalidArgument("workspace", "must be memory aligned to 64 bytes");
   }
+  Span executing("library", "execute");
+  executing.tell("workspace_bytes", static_cast<std::int64_t>(plan.workspace_bytes));
   execute(plan, with_plain_strides(tensors), workspace, stream);
 }
 

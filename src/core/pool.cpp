@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "core/pinning.h"
+#include "core/recorder.h"
+#include "core/text.h"
 
 // The orders of memory are the default ones throughout: that a sleeper sees a seat, or is seen by
 // who offers it, rests on one order of all of them, and nothing here is done often enough for a
@@ -49,17 +51,26 @@ bool inside_a_job() {
   return working;
 }
 
+void tell_share(Span& span, int thread, std::int64_t items) {
+  span.tell("thread", std::int64_t{thread});
+  span.tell("items", items);
+}
+
 void Job::work(int thread) noexcept {
   const bool outer = std::exchange(working, true);
+  Span span("cpu", name);
+  std::int64_t taken = 0;
   try {
     for (std::int64_t item; (item = next_item.fetch_add(1, std::memory_order_relaxed)) < items;) {
       body(item, thread);
+      ++taken;
     }
   } catch (...) {
     next_item.store(items, std::memory_order_relaxed);
     const std::scoped_lock lock(error_mutex);
     if (!error) error = std::current_exception();
   }
+  tell_share(span, thread, taken);
   working = outer;
 }
 
@@ -170,6 +181,7 @@ bool Pool::sleep() {
 
 void Pool::serve(int slot) {
   forget_inherited_pinning();
+  name_this_thread(concat("worker ", slot));
   for (bool looking_out = false;;) {
     looking_out = looking_out && look_out();
     if (!looking_out && !sleep()) return;

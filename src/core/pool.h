@@ -6,15 +6,18 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "core/threads.h"
+#include "strobe/trace.h"
 
 namespace strobe {
 
 /// What one parallel_for hands out: items in order, to whoever asks for the next.
 struct Job {
+  std::string_view name;  ///< of the spans that it leaves, one for each thread
   ItemBody body;
   std::int64_t items;
   int helpers;        ///< threads that may take part beside the caller
@@ -27,6 +30,9 @@ struct Job {
   /// Takes items until there are none left. What the body throws is kept in `error`.
   void work(int thread) noexcept;
 };
+
+/// What the span of a thread's part in a job says of it.
+void tell_share(Span& span, int thread, std::int64_t items);
 
 /// Whether this thread is in the body of a parallel_for.
 bool inside_a_job();

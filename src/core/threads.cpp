@@ -9,6 +9,7 @@
 #include "core/pool.h"
 #include "strobe/error.h"
 #include "strobe/threads.h"
+#include "strobe/trace.h"
 
 namespace strobe {
 namespace {
@@ -69,7 +70,7 @@ void set_executor(const Executor& executor) {
   host.set(executor);
 }
 
-void parallel_for(std::int64_t items, int threads, ItemBody body) {
+void parallel_for(std::string_view name, std::int64_t items, int threads, ItemBody body) {
   const auto helpers = static_cast<int>(std::min<std::int64_t>(threads, items)) - 1;
   const bool nested = inside_a_job();
   const Executor executor = nested ? Executor{} : host.get();
@@ -79,10 +80,16 @@ void parallel_for(std::int64_t items, int threads, ItemBody body) {
     follow_pinning(caller_slot());
   }
   if (helpers <= 0 || nested) {
+    Span span("cpu", name);
+    tell_share(span, 0, items);
     for (std::int64_t item = 0; item < items; ++item) body(item, 0);
     return;
   }
-  Job job{.body = body, .items = items, .helpers = helpers, .spin = threads <= core_share().cores};
+  Job job{.name = name,
+          .body = body,
+          .items = items,
+          .helpers = helpers,
+          .spin = threads <= core_share().cores};
   if (executor.run != nullptr) {
     run_on(executor, job);
   } else {

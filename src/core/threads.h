@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -31,7 +32,12 @@ class ItemBody {
 /// Calls body(item, thread) once for every item in [0, items), items handed out in order to at
 /// most `threads` threads (the caller is one of them); thread < threads. Returns when all are
 /// done and rethrows the first exception. Nested calls run in the calling thread. The threads are
-/// the library's own, or the host's (set_executor).
-void parallel_for(std::int64_t items, int threads, ItemBody body);
+/// the library's own, or the host's (set_executor). What each does is a span of this name, a
+/// literal.
+void parallel_for(std::string_view name, std::int64_t items, int threads, ItemBody body);
+
+inline void parallel_for(std::int64_t items, int threads, ItemBody body) {
+  parallel_for("work", items, threads, body);
+}
 
 }  // namespace strobe

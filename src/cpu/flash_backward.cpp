@@ -13,10 +13,10 @@ constexpr std::int64_t kQueryBlock = 192;  // of the passes that go over queries
 
 /// Calls body(task, begin, end, thread) for all blocks of queries.
 template <class Body>
-void over_queries(const FlashCall& call, Body&& body) {
+void over_queries(std::string_view name, const FlashCall& call, Body&& body) {
   const Problem& problem = call.problem();
   for_each_block(
-      problem.batch, problem.heads, problem.seqlen_q, kQueryBlock, call.flash().threads,
+      name, problem.batch, problem.heads, problem.seqlen_q, kQueryBlock, call.flash().threads,
       [&](std::int64_t sequence) { return call.length_q(sequence); },
       [&](std::int64_t sequence, std::int64_t head, std::int64_t begin, std::int64_t end,
           int thread) { body(sequence, head, begin, end, thread); });
@@ -33,12 +33,13 @@ bool finds_statistics(const FlashCall& call, std::int64_t sequence) {
 
 void row_statistics(const FlashCall& call) {
   if (call.problem().keys() <= std::min(kOneBlockKeys, call.flash().split_keys)) return;
-  over_queries(call, [&](std::int64_t sequence, std::int64_t head, std::int64_t begin,
-                         std::int64_t end, int thread) {
-    if (finds_statistics(call, sequence)) return;
-    call.flash().kernels->row_statistics(call.task(sequence, head), begin, end,
-                                         call.scratch(thread));
-  });
+  over_queries("row statistics", call,
+               [&](std::int64_t sequence, std::int64_t head, std::int64_t begin, std::int64_t end,
+                   int thread) {
+                 if (finds_statistics(call, sequence)) return;
+                 call.flash().kernels->row_statistics(call.task(sequence, head), begin, end,
+                                                      call.scratch(thread));
+               });
 }
 
 /// All items of the call, the longest first.
@@ -72,7 +73,7 @@ std::span<WorkItem> backward_items(const FlashCall& call) {
 void grad_qkv(const FlashCall& call) {
   const FlashPlan& plan = call.flash();
   const std::span<const WorkItem> items = backward_items(call);
-  parallel_for(static_cast<std::int64_t>(items.size()), plan.threads,
+  parallel_for("flash backward", static_cast<std::int64_t>(items.size()), plan.threads,
                [&](std::int64_t i, int thread) {
                  const WorkItem& item = items[static_cast<std::size_t>(i)];
                  BackwardItem prepared{.heads = call.tasks(item.sequence, item.key_head, thread),
@@ -93,15 +94,17 @@ void sum_dq(const FlashCall& call) {
   const std::int64_t dim = call.problem().dim;
   const std::int64_t group = call.problem().group();
   if (!call.problem().varlen() && call.problem().batch > 0 && stores_dq(call, 0)) return;
-  over_queries(call, [&](std::int64_t sequence, std::int64_t head, std::int64_t begin,
-                         std::int64_t end, int) {
-    if (stores_dq(call, sequence)) return;
-    const HeadTask task = call.task(sequence, head);
-    float* shares = call.row_sums(plan.dq_offset, 0, sequence, head / group,
-                                  head % group * task.len_q + begin, dim);
-    const std::int64_t splits = task.len_k == 0 ? 0 : call.splits_of(sequence);
-    plan.kernels->sum_dq(task, begin, end, shares, splits, call.split_stride(dim), plan.split_keys);
-  });
+  over_queries(
+      "sum dq", call,
+      [&](std::int64_t sequence, std::int64_t head, std::int64_t begin, std::int64_t end, int) {
+        if (stores_dq(call, sequence)) return;
+        const HeadTask task = call.task(sequence, head);
+        float* shares = call.row_sums(plan.dq_offset, 0, sequence, head / group,
+                                      head % group * task.len_q + begin, dim);
+        const std::int64_t splits = task.len_k == 0 ? 0 : call.splits_of(sequence);
+        plan.kernels->sum_dq(task, begin, end, shares, splits, call.split_stride(dim),
+                             plan.split_keys);
+      });
 }
 
 /// A rectangle of the bias gradient.
@@ -140,7 +143,7 @@ void grad_bias(const FlashCall& call) {
   const std::int64_t owners =
       dbias.shape[0] * dbias.shape[1] * std::max<std::int64_t>(query_blocks, per_query ? 0 : 1);
   for_each_block(
-      1, owners, problem.keys(), kBiasKeys, call.flash().threads,
+      "bias gradient", 1, owners, problem.keys(), kBiasKeys, call.flash().threads,
       [&](std::int64_t) { return problem.keys(); },
       [&](std::int64_t, std::int64_t owner, std::int64_t k_begin, std::int64_t k_end, int thread) {
         const std::int64_t pair = owner % (dbias.shape[0] * dbias.shape[1]);
@@ -170,7 +173,7 @@ void grad_sinks(const FlashCall& call) {
   const TensorView& dsinks = call.tensors().dsinks;
   if (!dsinks.given()) return;
   const Problem& problem = call.problem();
-  parallel_for(problem.heads, call.flash().threads, [&](std::int64_t head, int) {
+  parallel_for("sink gradient", problem.heads, call.flash().threads, [&](std::int64_t head, int) {
     double sum = 0;
     for (std::int64_t sequence = 0; sequence < problem.batch; ++sequence) {
       const HeadTask task = call.task(sequence, head);

@@ -53,12 +53,12 @@ void forward(const FlashCall& call) {
     return result;
   };
   const auto count = static_cast<std::int64_t>(items.size());
-  parallel_for(count, plan.threads, [&](std::int64_t i, int thread) {
+  parallel_for("flash forward", count, plan.threads, [&](std::int64_t i, int thread) {
     plan.kernels->forward(prepared(items[static_cast<std::size_t>(i)], thread),
                           call.scratch(thread));
   });
   if (plan.splits == 1) return;
-  parallel_for(count, plan.threads, [&](std::int64_t i, int thread) {
+  parallel_for("merge splits", count, plan.threads, [&](std::int64_t i, int thread) {
     const WorkItem& item = items[static_cast<std::size_t>(i)];
     if (item.key_begin != 0) return;
     plan.kernels->merge(prepared(item, thread), call.splits_of(item.sequence),

@@ -31,12 +31,13 @@ void sort_by_cost(std::span<WorkItem> items);
 
 /// Calls body(sequence, head, begin, end, thread) for every block of every sequence and head.
 /// Blocks are numbered by the longest length allowed, so that an item's place needs no table;
-/// those past a shorter sequence's end fall away.
+/// those past a shorter sequence's end fall away. `name` is that of the spans.
 template <class Length, class Body>
-void for_each_block(std::int64_t batch, std::int64_t heads, std::int64_t longest,
-                    std::int64_t block, int threads, Length&& length, Body&& body) {
+void for_each_block(std::string_view name, std::int64_t batch, std::int64_t heads,
+                    std::int64_t longest, std::int64_t block, int threads, Length&& length,
+                    Body&& body) {
   const std::int64_t blocks = (longest + block - 1) / block;
-  parallel_for(blocks * batch * heads, threads, [&](std::int64_t item, int thread) {
+  parallel_for(name, blocks * batch * heads, threads, [&](std::int64_t item, int thread) {
     const std::int64_t sequence = item % (batch * heads) / heads;
     const std::int64_t begin = item / (batch * heads) * block;
     const std::int64_t end = std::min<std::int64_t>(begin + block, length(sequence));

@@ -99,6 +99,8 @@ class CudaBackend final : public Backend {
  public:
   void register_implementations(Registry& registry) const override { register_kernels(registry); }
 
+  void record_to(Recorder& recorder) const override { use_recorder(recorder); }
+
   void describe(CudaStatus& status) const override {
     status.driver = describe_driver();
     status.nvrtc = describe_nvrtc();

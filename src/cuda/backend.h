@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/recorder.h"
 #include "core/text.h"
 #include "strobe/accelerator.h"
 #include "strobe/cuda.h"
@@ -20,6 +21,9 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual void register_implementations(Registry& registry) const = 0;
+
+  /// Where its spans are to go. Before anything else.
+  virtual void record_to(Recorder& recorder) const = 0;
 
   /// Fills in everything but `backend`.
   virtual void describe(CudaStatus& status) const = 0;
@@ -44,7 +48,7 @@ inline std::string interface_text() {
   return concat(version(), " ", sizeof(Problem), " ", sizeof(Tensors), " ", sizeof(Plan), " ",
                 sizeof(PlanOptions), " ", sizeof(Registry), " ", sizeof(CudaStatus), " ",
                 sizeof(CompiledKernel), " ", sizeof(CachedKernel), " ", sizeof(KeptVariant), " ",
-                sizeof(DeviceState), " ", sizeof(MultiplyRate));
+                sizeof(DeviceState), " ", sizeof(MultiplyRate), " ", sizeof(RecordedSpan));
 }
 
 /// The only symbol of libstrobe_cuda: its backend, or null if `interface` is not its own.

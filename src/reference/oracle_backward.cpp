@@ -91,15 +91,16 @@ void oracle_backward(const Problem& problem, const Tensors& inputs, int threads,
   const std::int64_t sequences_each = sequences_apart ? 1 : problem.batch;
   const std::int64_t heads_each = heads_apart ? problem.group() : problem.heads;
 
-  parallel_for(sequence_parts * head_parts, threads, [&](std::int64_t item, int) {
-    const std::int64_t first_sequence = item / head_parts * sequences_each;
-    const std::int64_t first_head = item % head_parts * heads_each;
-    for (std::int64_t b = first_sequence; b < first_sequence + sequences_each; ++b) {
-      for (std::int64_t h = first_head; h < first_head + heads_each; ++h) {
-        dsinks[b * problem.heads + h] = backward_head(problem, inputs, b, h, result);
-      }
-    }
-  });
+  parallel_for("oracle backward", sequence_parts * head_parts, threads,
+               [&](std::int64_t item, int) {
+                 const std::int64_t first_sequence = item / head_parts * sequences_each;
+                 const std::int64_t first_head = item % head_parts * heads_each;
+                 for (std::int64_t b = first_sequence; b < first_sequence + sequences_each; ++b) {
+                   for (std::int64_t h = first_head; h < first_head + heads_each; ++h) {
+                     dsinks[b * problem.heads + h] = backward_head(problem, inputs, b, h, result);
+                   }
+                 }
+               });
 
   if (!problem.sinks) return;
   result.dsinks.assign(problem.heads, 0.0);

@@ -91,17 +91,18 @@ void oracle_forward(const Problem& problem, const Tensors& inputs, int threads,
   result.out.assign(total_q * problem.heads * problem.value_dim(), 0.0);
   result.lse.assign(total_q * problem.heads, -kInfinity);
 
-  parallel_for(problem.batch * problem.heads, threads, [&](std::int64_t item, int) {
-    const Sequence sequence = sequence_at(problem, inputs, item / problem.heads);
-    const Head head(problem, inputs, sequence, item % problem.heads);
-    for (std::int64_t query = 0; query < sequence.length_q; ++query) {
-      const SoftmaxRow row = softmax_row(head, query);
-      const std::vector<double> out = forward_row(head, row);
-      const std::int64_t out_row = (sequence.first_q + query) * problem.heads + head.index;
-      std::copy(out.begin(), out.end(), result.out.begin() + out_row * problem.value_dim());
-      result.lse[lse_index(problem, total_q, sequence, head.index, query)] = row.lse;
-    }
-  });
+  parallel_for(
+      "oracle forward", problem.batch * problem.heads, threads, [&](std::int64_t item, int) {
+        const Sequence sequence = sequence_at(problem, inputs, item / problem.heads);
+        const Head head(problem, inputs, sequence, item % problem.heads);
+        for (std::int64_t query = 0; query < sequence.length_q; ++query) {
+          const SoftmaxRow row = softmax_row(head, query);
+          const std::vector<double> out = forward_row(head, row);
+          const std::int64_t out_row = (sequence.first_q + query) * problem.heads + head.index;
+          std::copy(out.begin(), out.end(), result.out.begin() + out_row * problem.value_dim());
+          result.lse[lse_index(problem, total_q, sequence, head.index, query)] = row.lse;
+        }
+      });
 }
 
 void check_index(const char* name, std::int64_t index, std::int64_t size) {

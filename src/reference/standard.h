@@ -89,8 +89,8 @@ struct Block {
 /// Calls body(Block) for the blocks of every sequence and head, in parallel. A block belongs to one
 /// task whatever the number of threads, and with it the order of every sum.
 template <class Body>
-void for_each_block(const StandardRun& run, std::int64_t heads, std::int64_t longest,
-                    std::int64_t Sequence::*length, const Body& body) {
+void for_each_block(std::string_view name, const StandardRun& run, std::int64_t heads,
+                    std::int64_t longest, std::int64_t Sequence::*length, const Body& body) {
   const std::int64_t blocks = (longest + kBlock - 1) / kBlock;
   const auto task = [&](std::int64_t item, int thread) {
     Block block{.head = item / blocks % heads, .begin = item % blocks * kBlock, .thread = thread};
@@ -98,17 +98,17 @@ void for_each_block(const StandardRun& run, std::int64_t heads, std::int64_t lon
     block.end = std::min(block.begin + kBlock, block.sequence.*length);
     if (block.begin < block.end) body(block);
   };
-  parallel_for(run.problem.batch * heads * blocks, run.plan.threads, task);
+  parallel_for(name, run.problem.batch * heads * blocks, run.plan.threads, task);
 }
 
 template <class Body>
-void for_each_query_block(const StandardRun& run, const Body& body) {
-  for_each_block(run, run.problem.heads, run.problem.seqlen_q, &Sequence::length_q, body);
+void for_each_query_block(std::string_view name, const StandardRun& run, const Body& body) {
+  for_each_block(name, run, run.problem.heads, run.problem.seqlen_q, &Sequence::length_q, body);
 }
 
 template <class Body>
-void for_each_key_block(const StandardRun& run, const Body& body) {
-  for_each_block(run, run.problem.kv_heads(), run.problem.keys(), &Sequence::length_k, body);
+void for_each_key_block(std::string_view name, const StandardRun& run, const Body& body) {
+  for_each_block(name, run, run.problem.kv_heads(), run.problem.keys(), &Sequence::length_k, body);
 }
 
 // The matrix products (standard_products.cpp).

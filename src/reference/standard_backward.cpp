@@ -104,7 +104,7 @@ void dbias_row(const StandardRun& run, std::int64_t b, std::int64_t h, std::int6
 void compute_dbias(const StandardRun& run) {
   const std::int64_t heads = run.tensors.dbias.shape[1];
   const std::int64_t queries = run.tensors.dbias.shape[2];
-  parallel_for(run.tensors.dbias.shape[0] * heads * queries, run.plan.threads,
+  parallel_for("bias gradient", run.tensors.dbias.shape[0] * heads * queries, run.plan.threads,
                [&](std::int64_t item, int thread) {
                  dbias_row(run, item / queries / heads, item / queries % heads, item % queries,
                            thread);
@@ -133,12 +133,15 @@ void standard_backward(const StandardRun& run) {
   compute_scores(run);
   compute_softmax(run, {});
   sum_over_queries(run, Weights::p, plan.dout, 1, tensors.dv);
-  for_each_query_block(run, [&](const Block& block) { dp_block(run, block); });
-  for_each_query_block(run, [&](const Block& block) { ds_block(run, block); });
+  for_each_query_block("gradient of weights", run,
+                       [&](const Block& block) { dp_block(run, block); });
+  for_each_query_block("gradient of softmax", run,
+                       [&](const Block& block) { ds_block(run, block); });
   if (tensors.dbias.given()) compute_dbias(run);
   if (tensors.dsinks.given()) compute_dsinks(run);
   if (run.problem.softcap != 0) {
-    for_each_query_block(run, [&](const Block& block) { softcap_block(run, block); });
+    for_each_query_block("gradient of softcap", run,
+                         [&](const Block& block) { softcap_block(run, block); });
   }
   sum_over_keys(run, Weights::ds, plan.k, scale, tensors.dq);
   sum_over_queries(run, Weights::ds, plan.q, scale, tensors.dk);

@@ -166,11 +166,11 @@ void apply_dropout(const Problem& problem, const Block& block, std::int64_t quer
 }
 
 void compute_scores(const StandardRun& run) {
-  for_each_query_block(run, [&](const Block& block) { score_block(run, block); });
+  for_each_query_block("scores", run, [&](const Block& block) { score_block(run, block); });
 }
 
 void compute_softmax(const StandardRun& run, const TensorView& lse) {
-  for_each_query_block(run, [&](const Block& block) { softmax_block(run, block, lse); });
+  for_each_query_block("softmax", run, [&](const Block& block) { softmax_block(run, block, lse); });
 }
 
 void standard_forward(const StandardRun& run) {
@@ -178,7 +178,7 @@ void standard_forward(const StandardRun& run) {
   compute_scores(run);
   compute_softmax(run, run.tensors.lse);
   if (run.problem.dropout != 0) {
-    for_each_query_block(run, [&](const Block& block) { drop_block(run, block); });
+    for_each_query_block("dropout", run, [&](const Block& block) { drop_block(run, block); });
   }
   sum_over_keys(run, Weights::p, run.plan.v, 1, run.tensors.out);
 }

@@ -71,13 +71,13 @@ void unpack_operands(const StandardRun& run) {
   const Tensors& tensors = run.tensors;
   const StandardPlan& plan = run.plan;
   const bool backward = run.problem.pass == Pass::backward;
-  for_each_query_block(run, [&](const Block& block) {
+  for_each_query_block("unpack queries", run, [&](const Block& block) {
     unpack(run, block, query_rows(tensors.q, block.sequence, block.head), plan.q);
     if (backward) {
       unpack(run, block, query_rows(tensors.dout, block.sequence, block.head), plan.dout);
     }
   });
-  for_each_key_block(run, [&](const Block& block) {
+  for_each_key_block("unpack keys", run, [&](const Block& block) {
     const TensorView k = key_rows(tensors.k, block.sequence, block.head);
     const TensorView v = key_rows(tensors.v, block.sequence, block.head);
     unpack_transposed(run, block, k, plan.k_t);
@@ -101,7 +101,7 @@ void multiply_transposed(const StandardRun& run, const Block& queries, const flo
 void sum_over_keys(const StandardRun& run, Weights which, const Matrices& rows, float factor,
                    const TensorView& output) {
   const DType dtype = run.problem.dtype;
-  for_each_query_block(run, [&](const Block& block) {
+  for_each_query_block("sum over keys", run, [&](const Block& block) {
     const std::int64_t sequence = block.sequence.index;
     const TensorView out = query_rows(output, block.sequence, block.head);
     float* p = run.scratch(run.plan.scores_row, block.thread);
@@ -128,7 +128,7 @@ void sum_over_keys(const StandardRun& run, Weights which, const Matrices& rows, 
 void sum_over_queries(const StandardRun& run, Weights which, const Matrices& rows, float factor,
                       const TensorView& output) {
   const std::int64_t group = run.problem.group();
-  for_each_key_block(run, [&](const Block& keys) {
+  for_each_key_block("sum over queries", run, [&](const Block& keys) {
     const std::int64_t count = keys.end - keys.begin;
     const float* marks = run.scratch(run.plan.marks, keys.thread);
     const float* weights = run.scratch(run.plan.weights, keys.thread);

@@ -8,6 +8,7 @@
 #include "cuda/jit/known_compiler.h"
 #include "cuda/jit/nvrtc.h"
 #include "cuda/warnings.h"
+#include "strobe/trace.h"
 
 namespace strobe::cuda::jit {
 namespace {
@@ -56,8 +57,16 @@ std::vector<Resources> resources_of(const KernelDescription& kernel, const std::
   return all;
 }
 
+void tell_what(Span& span, const KernelDescription& kernel, const Architecture& architecture) {
+  span.tell("kernel", kernel.name);
+  span.tell("configuration", configuration_text(kernel));
+  span.tell("architecture", architecture.text());
+}
+
 Binary compile(const KernelDescription& kernel, std::string_view source,
                const Architecture& architecture) {
+  Span span("cuda", "compile");
+  if (span) tell_what(span, kernel, architecture);
   if (!nvrtc().knows(architecture.number())) {
     throw Unsupported(concat("NVRTC ", nvrtc().version()),
                       {concat("code for ", architecture.text(),
@@ -112,11 +121,18 @@ Built build(const KernelDescription& kernel, std::string_view source,
             const Architecture& architecture, const DiskCache& cache) {
   const auto start = Clock::now();
   const auto key = [&] { return cache_key(kernel, source, architecture, compiler_version()); };
+  const auto find = [&] {
+    Span span("cuda", "look in the disk cache");
+    if (span) tell_what(span, kernel, architecture);
+    auto found = cache.find(key());
+    span.tell("found", std::int64_t{found ? 1 : 0});
+    return found;
+  };
   Built built;
-  auto known = cache.find(key());
+  auto known = find();
   if (!known) {
     nvrtc();  // and now that it is here, it may be another than was thought
-    known = cache.find(key());
+    known = find();
   }
   if (known) {
     built = {.binary = std::move(*known), .from_cache = true};

@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "cuda/jit/build.h"
 #include "cuda/jit/nvrtc.h"
+#include "strobe/trace.h"
 
 namespace strobe::cuda::jit {
 namespace {
@@ -29,6 +30,8 @@ std::unique_ptr<const driver::Module> load_module(const driver::Device& device,
 }  // namespace
 
 LoadedKernel::LoadedKernel(const driver::Device& device, const KernelDescription& kernel) {
+  Span span("cuda", "load kernel");
+  if (span) span.tell("kernel", kernel.name);
   const Built built = build(kernel, Architecture::of(device));
   resources_ = built.binary.resources;
   module_ = load_module(device, built.binary.cubin);

@@ -35,6 +35,7 @@ Loaded load() {
     loaded.library.missing = concat(object.path(), " was not built together with this libstrobe ",
                                     version(), "; install the two from the same build");
   }
+  if (loaded.backend != nullptr) loaded.backend->record_to(recorder());
   backend_in_use = loaded.backend;
   return loaded;
 }

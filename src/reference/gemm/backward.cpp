@@ -235,35 +235,39 @@ void store_key_gradient(const GemmRun& run, const Piece& sums, const TensorView&
   const std::int64_t block = run.plan.key_block;
   const std::int64_t blocks = (problem.keys() + block - 1) / block;
   const std::int64_t heads = problem.kv_heads();
-  parallel_for(problem.batch * heads * blocks, run.plan.threads, [&](std::int64_t item, int) {
-    const Sequence sequence = sequence_at(problem, run.tensors, item / blocks / heads);
-    const std::int64_t head = item / blocks % heads;
-    const TensorView rows = key_rows(output, sequence, head);
-    const std::int64_t columns = rows.shape[1];
-    const std::int64_t begin = item % blocks * block;
-    const std::int64_t end = std::min(begin + block, sequence.length_k);
-    for (std::int64_t key = begin; key < end; ++key) {
-      float* total = run.at<float>(sums) + (run.key_row(sequence, head) + key) * columns;
-      for (std::int64_t part = 1; part < run.plan.parts; ++part) {
-        const float* more = total + part * heads * problem.total_k() * columns;
-        for (std::int64_t c = 0; c < columns; ++c) total[c] += more[c];
-      }
-      multiply(total, columns, factor);
-      narrow(total, columns, rows.dtype, row_data(rows, key));
-    }
-  });
+  parallel_for("store key gradient", problem.batch * heads * blocks, run.plan.threads,
+               [&](std::int64_t item, int) {
+                 const Sequence sequence = sequence_at(problem, run.tensors, item / blocks / heads);
+                 const std::int64_t head = item / blocks % heads;
+                 const TensorView rows = key_rows(output, sequence, head);
+                 const std::int64_t columns = rows.shape[1];
+                 const std::int64_t begin = item % blocks * block;
+                 const std::int64_t end = std::min(begin + block, sequence.length_k);
+                 for (std::int64_t key = begin; key < end; ++key) {
+                   float* total =
+                       run.at<float>(sums) + (run.key_row(sequence, head) + key) * columns;
+                   for (std::int64_t part = 1; part < run.plan.parts; ++part) {
+                     const float* more = total + part * heads * problem.total_k() * columns;
+                     for (std::int64_t c = 0; c < columns; ++c) total[c] += more[c];
+                   }
+                   multiply(total, columns, factor);
+                   narrow(total, columns, rows.dtype, row_data(rows, key));
+                 }
+               });
 }
 
 /// Zero, which is what stays where a key is hidden or a sequence is shorter than the longest.
 void clear_dbias(const GemmRun& run) {
   const TensorView& dbias = run.tensors.dbias;
   const std::int64_t heads = dbias.shape[1], queries = dbias.shape[2];
-  parallel_for(dbias.shape[0] * heads * queries, run.plan.threads, [&](std::int64_t item, int) {
-    const TensorView rows =
-        dbias.select(0, item / queries / heads).select(0, item / queries % heads);
-    auto* row = static_cast<std::byte*>(row_data(rows, item % queries));
-    std::fill_n(row, rows.shape[1] * static_cast<std::int64_t>(size_of(rows.dtype)), std::byte{0});
-  });
+  parallel_for("clear bias gradient", dbias.shape[0] * heads * queries, run.plan.threads,
+               [&](std::int64_t item, int) {
+                 const TensorView rows =
+                     dbias.select(0, item / queries / heads).select(0, item / queries % heads);
+                 auto* row = static_cast<std::byte*>(row_data(rows, item % queries));
+                 std::fill_n(row, rows.shape[1] * static_cast<std::int64_t>(size_of(rows.dtype)),
+                             std::byte{0});
+               });
 }
 
 void store_dsinks(const GemmRun& run) {
@@ -286,13 +290,15 @@ void gemm_backward(const GemmRun& run) {
   const Problem& problem = run.problem;
   const std::int64_t heads = problem.batch * problem.kv_heads();
   if (run.tensors.dbias.given()) clear_dbias(run);
-  parallel_for(heads * run.plan.parts, run.plan.threads, [&](std::int64_t item, int thread) {
-    const ThreadOfCall serial(*run.plan.library);
-    // The last parts, which see the most under a causal mask, go first.
-    const std::int64_t part = run.plan.parts - 1 - item / heads;
-    backward_part(run, sequence_at(problem, run.tensors, item % heads / problem.kv_heads()),
-                  item % problem.kv_heads(), part, thread);
-  });
+  parallel_for("gemm backward", heads * run.plan.parts, run.plan.threads,
+               [&](std::int64_t item, int thread) {
+                 const ThreadOfCall serial(*run.plan.library);
+                 // The last parts, which see the most under a causal mask, go first.
+                 const std::int64_t part = run.plan.parts - 1 - item / heads;
+                 backward_part(run,
+                               sequence_at(problem, run.tensors, item % heads / problem.kv_heads()),
+                               item % problem.kv_heads(), part, thread);
+               });
   store_key_gradient(run, run.plan.dk, run.tensors.dk, static_cast<float>(problem.softmax_scale()));
   store_key_gradient(run, run.plan.dv, run.tensors.dv, 1);
   if (run.tensors.dsinks.given()) store_dsinks(run);

@@ -142,17 +142,20 @@ void gemm_forward(const GemmRun& run) {
   const std::int64_t size = run.plan.query_block;
   const std::int64_t blocks = (problem.seqlen_q + size - 1) / size;
   const std::int64_t heads = problem.batch * problem.heads;
-  parallel_for(heads * blocks, run.plan.threads, [&](std::int64_t item, int thread) {
-    // The last blocks, which see the most under a causal mask, go first.
-    const std::int64_t begin = (blocks - 1 - item / heads) * size;
-    const Sequence sequence = sequence_at(problem, run.tensors, item % heads / problem.heads);
-    if (begin >= sequence.length_q) return;
-    const ThreadOfCall serial(*run.plan.library);
-    const Head head(run, sequence, item % problem.heads, thread);
-    QueryBlock block{
-        .head = head, .begin = begin, .end = std::min(begin + size, sequence.length_q), .rows = {}};
-    forward_block(block);
-  });
+  parallel_for(
+      "gemm forward", heads * blocks, run.plan.threads, [&](std::int64_t item, int thread) {
+        // The last blocks, which see the most under a causal mask, go first.
+        const std::int64_t begin = (blocks - 1 - item / heads) * size;
+        const Sequence sequence = sequence_at(problem, run.tensors, item % heads / problem.heads);
+        if (begin >= sequence.length_q) return;
+        const ThreadOfCall serial(*run.plan.library);
+        const Head head(run, sequence, item % problem.heads, thread);
+        QueryBlock block{.head = head,
+                         .begin = begin,
+                         .end = std::min(begin + size, sequence.length_q),
+                         .rows = {}};
+        forward_block(block);
+      });
 }
 
 }  // namespace strobe::reference::gemm

@@ -66,7 +66,7 @@ void pack_keys(const GemmRun& run) {
   const Problem& problem = run.problem;
   const GemmPlan& plan = run.plan;
   const std::int64_t blocks = (problem.keys() + plan.key_block - 1) / plan.key_block;
-  parallel_for(problem.batch * problem.kv_heads() * blocks, plan.threads,
+  parallel_for("pack keys", problem.batch * problem.kv_heads() * blocks, plan.threads,
                [&](std::int64_t item, int) {
                  const std::int64_t block = item % blocks;
                  const std::int64_t head = item / blocks % problem.kv_heads();
