@@ -1,37 +1,28 @@
+#include "cli/bench.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/common.h"
-#include "cli/options.h"
-#include "cli/run_options.h"
-#include "measure/benchmark.h"
+#include "cli/output_file.h"
+#include "measure/recorded_calls.h"
 #include "measure/roofline.h"
 #include "report/text.h"
+#include "report/trace.h"
 #include "strobe/error.h"
 #include "strobe/registry.h"
 #include "verify/execution.h"
 
 namespace strobe::cli {
 namespace {
-
-struct BenchOptions {
-  ProblemOptions problem{};
-  SamplingOptions sampling{};
-  PassOptions passes{};
-  std::string implementation{};
-  RunOptions run{};
-  OutputOptions output{};
-};
-
-const Implementation& choose_implementation(const BenchOptions& options, const Problem& problem) {
-  if (!options.implementation.empty()) return *options.run.find({options.implementation}).front();
-  return Registry::instance().best(problem, options.run.kind());
-}
 
 std::string accuracy_text(const lab::Accuracy& accuracy) {
   if (!accuracy.measured) return fmt::format("not checked ({})", accuracy.scope);
@@ -105,61 +96,109 @@ int conclude(const lab::Benchmark& b) {
   return b.status == lab::Status::failed ? kCheckFailed : kNotPossible;
 }
 
-/// Time of one implementation on one problem.
-int bench(const BenchOptions& options) {
-  options.run.require_device();
-  Problem problem = options.problem.choose();
-  const std::vector<Pass> passes = options.passes.choose(options.problem);
-  if (passes.size() > 1 && !options.run.variant.empty())
-    throw InvalidArgument("--variant", "is of one pass; add --pass forward or --pass backward");
-  problem.pass = passes.back();
-  const Implementation& implementation = choose_implementation(options, problem);
-  const PlanOptions plan_options = options.run.plan();
-  const Plan plan = implementation.plan(problem, plan_options);  // fails before the memory is taken
-  lab::RecordWriter records = options.output.records();
-  lab::Operands operands({.problem = problem});
-  const lab::Peaks peaks =
-      lab::peaks_of(lab::device_of(implementation, plan_options), options.run.threads);
+/// "trace_b2_sq1024_h8_d64_fp32.json"
+std::string trace_file(const Problem& problem) {
+  std::string name = problem.text();
+  const auto is_other = [](unsigned char c) { return std::isalnum(c) == 0; };
+  std::replace_if(name.begin(), name.end(), is_other, '_');
+  return fmt::format("trace_{}.json", name);
+}
 
-  std::FILE* text = options.output.text();
-  Problem shown = problem;
-  shown.pass = passes.front();
-  fmt::print(text, "Problem: {}\nImplementation: {} ({})\n\n", shown.text(),
-             full_name(implementation), lab::tuning_text(plan.tuning));
-  std::fflush(text);
-  const std::array contenders{&implementation};
-  for (const Pass pass : passes) {
-    const lab::SpotCheck check(operands, pass);
-    const lab::Benchmark result =
-        lab::benchmark(contenders, operands, pass, &check, plan_options, options.sampling.policy())
-            .front();
-    records.write(result, peaks);
-    if (result.timed()) print_result(text, result, peaks);
-    warn_of_slowdown(result);
-    std::fflush(text);
-    if (const int status = conclude(result); status != kDone) return status;
-  }
-  return kDone;
+/// What a call of each pass does, before anything is timed: spans have no part in the times.
+void write_trace(const std::string& path, const BenchSubject& subject, const PlanOptions& options) {
+  const Recording recording = lab::record_calls(*subject.implementation, subject.problem,
+                                                subject.passes, options, {.calls = 1});
+  write_output("--profile", path, lab::chrome_trace(lab::host_tracks(recording)).dump(1) + "\n");
+}
+
+/// Times a pass, and shows and keeps what came of it.
+lab::Benchmark bench_pass(const BenchSubject& subject, Pass pass, lab::Operands& operands,
+                          const lab::Peaks& peaks, const BenchOptions& options) {
+  const lab::SpotCheck check(operands, pass);
+  const std::array contenders{subject.implementation};
+  lab::Benchmark result = lab::benchmark(contenders, operands, pass, &check, options.run.plan(),
+                                         options.sampling.policy())
+                              .front();
+  if (result.timed()) print_result(options.output.text(), result, peaks);
+  warn_of_slowdown(result);
+  std::fflush(options.output.text());
+  return result;
 }
 
 }  // namespace
 
+BenchSubject choose_subject(const BenchOptions& options) {
+  options.run.require_device();
+  BenchSubject subject{.problem = options.problem.choose(),
+                       .passes = options.passes.choose(options.problem)};
+  if (subject.passes.size() > 1 && !options.run.variant.empty())
+    throw InvalidArgument("--variant", "is of one pass; add --pass forward or --pass backward");
+  subject.problem.pass = subject.passes.back();
+  subject.implementation = options.implementation.empty()
+                               ? &Registry::instance().best(subject.problem, options.run.kind())
+                               : options.run.find({options.implementation}).front();
+  return subject;
+}
+
+BenchOutcome bench(const BenchOptions& options) {
+  const BenchSubject subject = choose_subject(options);
+  const Implementation& implementation = *subject.implementation;
+  const PlanOptions plan_options = options.run.plan();
+  Problem shown = subject.problem;
+  shown.pass = subject.passes.front();
+  const std::string trace = options.profile && options.profile->empty()
+                                ? trace_file(shown)
+                                : options.profile.value_or("");
+  if (!trace.empty()) require_output("--profile", trace, options.output.force);
+  lab::RecordWriter records = options.output.records();
+  if (!trace.empty()) write_trace(trace, subject, plan_options);
+  // Fails before the memory is taken.
+  const Plan plan = implementation.plan(subject.problem, plan_options);
+  lab::Operands operands({.problem = subject.problem});
+  BenchOutcome outcome{
+      .peaks = lab::peaks_of(lab::device_of(implementation, plan_options), options.run.threads)};
+  std::FILE* text = options.output.text();
+  fmt::print(text, "Problem: {}\nImplementation: {} ({})\n", shown.text(),
+             full_name(implementation), lab::tuning_text(plan.tuning));
+  if (!trace.empty()) fmt::print(text, "Trace: {}\n", trace);
+  fmt::print(text, "\n");
+  std::fflush(text);
+  for (const Pass pass : subject.passes) {
+    outcome.results.push_back(bench_pass(subject, pass, operands, outcome.peaks, options));
+    records.write(outcome.results.back(), outcome.peaks);
+    outcome.status = conclude(outcome.results.back());
+    if (outcome.status != kDone) break;
+  }
+  return outcome;
+}
+
+void BenchOptions::add_to(CLI::App& command) {
+  problem.add_to(command);
+  passes.add_to(command);
+  command.add_option("--impl", implementation, "Implementation; the best one if not given")
+      ->type_name("NAME");
+  run.add_to(command);
+  run.add_variant_to(command);
+  sampling.add_to(command);
+  sampling.add_pinning_to(command);
+}
+
 void add_bench(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand("bench", "Time of one problem: forward, and backward");
   auto o = std::make_shared<BenchOptions>();
-  o->problem.add_to(*command);
-  o->passes.add_to(*command);
-  command->add_option("--impl", o->implementation, "Implementation; the best one if not given")
-      ->type_name("NAME");
-  o->run.add_to(*command);
-  o->run.add_variant_to(*command);
-  o->sampling.add_to(*command);
-  o->sampling.add_pinning_to(*command);
+  o->add_to(*command);
   o->output.add_to(*command);
+  command
+      ->add_option("--profile", o->profile,
+                   "Also write what a call of each pass does, thread by thread, to a trace that "
+                   "chrome://tracing and Perfetto open; named after the problem if not said")
+      ->type_name("[FILE]")
+      ->expected(0, 1);
+  command->get_option("--force")->description("Let --json and --profile replace files that exist");
   command->footer(
       "Defaults: batch 2, seqlen 1024, nheads 8, headdim 64, fp32.\n\n"
       "Example:\n  strobe bench --batch 1 --seqlen 512 --nheads 4 --headdim 64 --causal");
-  command->callback([&status, o] { status = bench(*o); });
+  command->callback([&status, o] { status = bench(*o).status; });
 }
 
 }  // namespace strobe::cli

@@ -23,7 +23,8 @@ void OutputOptions::add_quiet_to(CLI::App& command) {
 std::FILE* OutputOptions::text() const {
   static std::FILE* const nowhere = std::fopen("/dev/null", "w");
   if (quiet && nowhere != nullptr) return nowhere;
-  return json == "-" ? stderr : stdout;
+  if (json == "-") return stderr;
+  return instead != nullptr ? instead : stdout;
 }
 
 void SamplingOptions::add_to(CLI::App& command, bool with_target) {

@@ -20,6 +20,7 @@ struct OutputOptions {
   std::string json{};
   bool force = false;
   bool quiet = false;
+  std::FILE* instead = nullptr;  ///< of the standard output, for commands that run others
 
   void add_to(CLI::App& command);
 

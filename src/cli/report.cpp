@@ -1,10 +1,6 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +8,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "report/page.h"
 #include "report/record_file.h"
 #include "report/text.h"
@@ -29,20 +26,13 @@ struct ReportOptions {
   lab::PageOptions page{};
 };
 
-[[noreturn]] void refuse_output(const std::string& path, const std::string& why) {
-  throw InvalidArgument("-o", fmt::format("'{}' {}", path, why));
-}
-
 /// Before any work: what is there stays there, unless it is to be replaced and can be.
 void check_output(const ReportOptions& o) {
+  require_output("-o", o.output, o.force);
   std::error_code none;
-  if (!fs::exists(o.output, none)) return;
-  if (!fs::is_regular_file(o.output, none)) refuse_output(o.output, "is not a file");
-  if (!o.force) {
-    refuse_output(o.output, "exists already; name another file, or add --force to replace it");
-  }
   for (const std::string& path : o.records) {
-    if (fs::equivalent(path, o.output, none)) refuse_output(o.output, "is one of the records");
+    if (fs::equivalent(path, o.output, none))
+      throw InvalidArgument("-o", fmt::format("'{}' is one of the records", o.output));
   }
 }
 
@@ -59,26 +49,11 @@ std::vector<nlohmann::json> read_all(const std::vector<std::string>& paths) {
   return records;
 }
 
-/// Writes beside the file and then renames, so that a full disk costs no page that was there.
-void write_page(const std::string& path, const std::string& page) {
-  const std::string draft = fmt::format("{}.{}.tmp", path, getpid());
-  std::FILE* file = std::fopen(draft.c_str(), "wx");
-  if (file == nullptr) {
-    refuse_output(path, fmt::format("cannot be written: {}", std::strerror(errno)));
-  }
-  const bool written = std::fwrite(page.data(), 1, page.size(), file) == page.size();
-  const bool closed = std::fclose(file) == 0;
-  if (written && closed && std::rename(draft.c_str(), path.c_str()) == 0) return;
-  const int reason = errno;
-  std::remove(draft.c_str());
-  refuse_output(path, fmt::format("cannot be written: {}", std::strerror(reason)));
-}
-
 int report(const ReportOptions& o) {
   check_output(o);
   const std::vector<nlohmann::json> records = read_all(o.records);
   const std::string page = lab::render_page(records, o.page);
-  write_page(o.output, page);
+  write_output("-o", o.output, page);
   fmt::print("Wrote {} ({}).\n", o.output, lab::bytes_text(static_cast<std::int64_t>(page.size())));
   return kDone;
 }
