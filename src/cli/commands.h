@@ -21,6 +21,7 @@ void add_list(CLI::App& program, int& status);
 void add_verify(CLI::App& program, int& status);
 void add_bench(CLI::App& program, int& status);
 void add_compare(CLI::App& program, int& status);
+void add_profile(CLI::App& program, int& status);
 void add_sweep(CLI::App& program, int& status);
 void add_baseline(CLI::App& program, int& status);
 void add_report(CLI::App& program, int& status);

@@ -1,3 +1,5 @@
+#include "cli/compare.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -6,9 +8,6 @@
 
 #include "cli/commands.h"
 #include "cli/common.h"
-#include "cli/options.h"
-#include "cli/run_options.h"
-#include "measure/benchmark.h"
 #include "measure/roofline.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -19,16 +18,6 @@
 namespace strobe::cli {
 namespace {
 
-struct CompareOptions {
-  bool quick = false;
-  ProblemSetOptions problems{};
-  std::vector<std::string> implementations{};
-  std::string base{};
-  RunOptions run{};
-  SamplingOptions sampling{.budget_s = 3};
-  OutputOptions output{};
-};
-
 lab::SamplingPolicy policy(const CompareOptions& options) {
   lab::SamplingPolicy policy = options.sampling.policy();
   if (!options.quick) return policy;
@@ -37,9 +26,6 @@ lab::SamplingPolicy policy(const CompareOptions& options) {
   policy.budget_s = 0.3;
   return policy;
 }
-
-/// Rows of one problem, in the order of the implementations.
-using Results = std::vector<lab::Benchmark>;
 
 /// The implementation that the others' speed is told against: the one asked for if it ran, else
 /// the last one that did.
@@ -167,7 +153,8 @@ std::string choose_base(const CompareOptions& options, const Implementations& im
                                               options.base, fmt::join(names, ", ")));
 }
 
-/// What the results are of, with what they are held against.
+}  // namespace
+
 std::string machine_text(const RunOptions& run, const lab::Peaks& peaks) {
   const auto measured = [&peaks](DType dtype) -> std::string {
     const auto rate = peaks.flops_per_second.find(dtype);
@@ -185,8 +172,7 @@ std::string machine_text(const RunOptions& run, const lab::Peaks& peaks) {
                      measured(DType::fp32));
 }
 
-/// Several implementations on the same problems.
-int compare(const CompareOptions& options) {
+std::vector<Results> compare(const CompareOptions& options) {
   options.run.require_device();
   const std::vector<Problem> problems = options.problems.choose();
   const Implementations implementations = choose_implementations(options, problems);
@@ -207,10 +193,8 @@ int compare(const CompareOptions& options) {
     if (options.output.quiet) continue;
     for (const lab::Benchmark& b : all.back()) warn_of_slowdown(b);
   }
-  return exit_status(all);
+  return all;
 }
-
-}  // namespace
 
 void add_compare(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand(
@@ -236,7 +220,7 @@ void add_compare(CLI::App& program, int& status) {
   command->footer(
       "Without a problem, a representative set is compared.\n\n"
       "Example:\n  strobe compare --quick --problem \"b1 s512 h4 d64 fp32 causal\"");
-  command->callback([&status, o] { status = compare(*o); });
+  command->callback([&status, o] { status = exit_status(compare(*o)); });
 }
 
 }  // namespace strobe::cli

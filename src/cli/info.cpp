@@ -1,3 +1,5 @@
+#include "cli/info.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,7 +11,6 @@
 
 #include "cli/commands.h"
 #include "cli/gpu.h"
-#include "cli/options.h"
 #include "measure/peaks.h"
 #include "measure/sampler.h"
 #include "report/table.h"
@@ -136,13 +137,8 @@ nlohmann::json record_of(const CudaStatus& cuda, int threads) {
           {"implementations", implementations}};
 }
 
-struct InfoOptions {
-  int threads = 0;
-  bool measure = false;
-  OutputOptions output{};
-};
+}  // namespace
 
-/// This machine as strobe sees it, and what it can run.
 int info(const InfoOptions& options) {
   lab::RecordWriter records = options.output.records();
   const lab::Peaks peaks = lab::machine_peaks(options.threads, options.measure);
@@ -157,8 +153,6 @@ int info(const InfoOptions& options) {
   records.write(record_of(cuda, options.threads));
   return kDone;
 }
-
-}  // namespace
 
 void add_info(CLI::App& program, int& status) {
   CLI::App* command =

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 
 #include "strobe/error.h"
 
@@ -24,6 +23,17 @@ namespace {
 
 }  // namespace
 
+std::filesystem::path existing_part(std::filesystem::path folder) {
+  while (!folder.empty() && !std::filesystem::exists(folder)) folder = folder.parent_path();
+  return folder;
+}
+
+void require_writable(const std::string& option, const std::string& path,
+                      std::filesystem::path folder) {
+  if (folder.empty()) folder = ".";
+  if (access(folder.c_str(), W_OK) != 0) refuse_to_write(option, path, errno);
+}
+
 void require_output(const std::string& option, const std::string& path, bool force) {
   namespace fs = std::filesystem;
   std::error_code none;
@@ -34,9 +44,7 @@ void require_output(const std::string& option, const std::string& path, bool for
                     "exists already; name another file, or add --force to replace it");
     }
   }
-  const fs::path folder = fs::path(path).parent_path();
-  if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
-    refuse_to_write(option, path, errno);
+  require_writable(option, path, fs::path(path).parent_path());
 }
 
 void write_output(const std::string& option, const std::string& path, std::string_view text) {

@@ -1,10 +1,19 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
 // Files that commands write whole, when their work is done.
 namespace strobe::cli {
+
+/// The folder that is there of a path that is to be made.
+std::filesystem::path existing_part(std::filesystem::path folder);
+
+/// What cannot be written is better known before the work than after it: throws InvalidArgument
+/// naming the option if nothing can be made in `folder` for `path`.
+void require_writable(const std::string& option, const std::string& path,
+                      std::filesystem::path folder);
 
 /// Before any work: throws InvalidArgument naming the option if `path` exists and is not to be
 /// replaced, is not a file, or lies where nothing can be written.

@@ -58,6 +58,7 @@ int run(const Invocation& invocation) {
   add_verify(program, status);
   add_bench(program, status);
   add_compare(program, status);
+  add_profile(program, status);
   add_sweep(program, status);
   add_baseline(program, status);
   add_report(program, status);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/output_file.h"
 #include "cli/sweep.h"
 #include "report/csv.h"
 #include "report/plot.h"
@@ -22,20 +23,6 @@ void require_free(const char* option, const std::string& path) {
       fmt::format("'{}' exists already; name another or remove it (--force replaces it, and "
                   "starts the records anew)",
                   path));
-}
-
-/// What cannot be written is better known before the work than after it.
-void require_writable(const char* option, const std::string& path, std::filesystem::path folder) {
-  if (folder.empty()) folder = ".";
-  if (access(folder.c_str(), W_OK) == 0) return;
-  throw InvalidArgument(option,
-                        fmt::format("'{}' cannot be written: {}", path, std::strerror(errno)));
-}
-
-/// The folder that is there of a path that is to be made.
-std::filesystem::path existing_part(std::filesystem::path folder) {
-  while (!folder.empty() && !std::filesystem::exists(folder)) folder = folder.parent_path();
-  return folder;
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ TEST(Info, RefusesAPinThatIsNoAnswer) {
 }
 
 TEST(ThreadOptions, CanBeSetInEveryCommandThatRunsKernels) {
-  for (const char* command : {"info", "verify", "bench", "compare", "sweep", "baseline save"}) {
+  for (const char* command :
+       {"info", "verify", "bench", "compare", "profile", "sweep", "baseline save"}) {
     EXPECT_TRUE(contains(strobe(std::string(command) + " --help").out, "--threads")) << command;
     expect_refusal(std::string(command) + (command == std::string("baseline save") ? " x" : "") +
                        " --threads 0",
@@ -393,8 +394,8 @@ TEST_P(EverySubcommand, HelpHasAnExampleThatRunsAsPrinted) {
 
 INSTANTIATE_TEST_SUITE_P(, EverySubcommand,
                          testing::Values("info", "list", "verify", "bench", "compare", "baseline",
-                                         "baseline save", "baseline check", "sweep", "report",
-                                         "warmup", "cache", "cache list", "cache clear"),
+                                         "baseline save", "baseline check", "profile", "sweep",
+                                         "report", "warmup", "cache", "cache list", "cache clear"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::replace(name.begin(), name.end(), ' ', '_');

@@ -38,7 +38,7 @@ TEST(DeviceOption, NamesWhatIsAllowed) {
 }
 
 TEST(DeviceOption, SaysWhyThereIsNoGpu) {
-  for (const char* command : {"bench", "compare", "verify", "sweep --dry-run"}) {
+  for (const char* command : {"bench", "compare", "profile", "verify", "sweep --dry-run"}) {
     expect_refusal(shell("STROBE_CUDA_DRIVER=/no/such/driver.so strobe " + std::string(command) +
                          " --device cuda"),
                    3, {"--device", "no GPU can be used", "there is no NVIDIA driver"});

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "cli/run_options.h"
+#include "measure/benchmark.h"
+#include "measure/peaks.h"
+
+// `strobe compare`, for commands that have a part of it in theirs.
+namespace strobe::cli {
+
+struct CompareOptions {
+  bool quick = false;
+  ProblemSetOptions problems{};
+  std::vector<std::string> implementations{};
+  std::string base{};
+  RunOptions run{};
+  SamplingOptions sampling{.budget_s = 3};
+  OutputOptions output{};
+};
+
+/// Rows of one problem, in the order of the implementations.
+using Results = std::vector<lab::Benchmark>;
+
+/// Several implementations on the same problems, printed as they become known. Returns the results
+/// of each problem.
+std::vector<Results> compare(const CompareOptions& options);
+
+/// What results are of, in words, with what they are held against.
+std::string machine_text(const RunOptions& run, const lab::Peaks& peaks);
+
+}  // namespace strobe::cli

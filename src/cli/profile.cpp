@@ -1,0 +1,197 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/bench.h"
+#include "cli/commands.h"
+#include "cli/common.h"
+#include "cli/compare.h"
+#include "cli/external_tools.h"
+#include "cli/info.h"
+#include "cli/profile_folder.h"
+#include "cli/profile_variables.h"
+#include "report/kernel_summary.h"
+#include "report/profile.h"
+#include "report/roofline_svg.h"
+#include "report/trace.h"
+#include "strobe/error.h"
+
+namespace strobe::cli {
+namespace {
+
+struct ProfileOptions {
+  BenchOptions bench{.sampling = {.budget_s = 2}};
+  std::string folder = "profile_results";
+  bool force = false;
+};
+
+/// What commands print, kept until everything is known.
+class CapturedText {
+ public:
+  CapturedText() : file_(open_memstream(&data_, &size_)) {
+    if (file_ == nullptr) throw OutOfMemory("no memory for the text of a command");
+  }
+  ~CapturedText() {
+    std::fclose(file_);
+    std::free(data_);
+  }
+  CapturedText(const CapturedText&) = delete;
+  CapturedText& operator=(const CapturedText&) = delete;
+
+  std::FILE* file() const { return file_; }
+
+  std::string text() const {
+    std::fflush(file_);
+    return {data_, size_};
+  }
+
+ private:
+  char* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::FILE* file_;
+};
+
+/// The texts of other commands on the same problem.
+struct OtherCommands {
+  CapturedText bench{}, compare{}, info{};
+};
+
+/// Each pass on its own: the spans of its calls, and what the processor counts meanwhile.
+lab::Profile look_closely(const BenchSubject& subject, const PlanOptions& options) {
+  constexpr lab::CallLimit kLimit{.calls = 10, .seconds = 1};
+  lab::Profile profile;
+  for (const Pass pass : subject.passes) {
+    Problem problem = subject.problem;
+    problem.pass = pass;
+    lab::PassProfile& close = profile.passes.emplace_back();
+    close.recording =
+        lab::record_calls(*subject.implementation, problem, std::array{pass}, options, kLimit);
+    if (subject.implementation->device() != Device::Kind::cpu) continue;
+    close.counted = lab::count_calls(*subject.implementation, problem, options, kLimit);
+  }
+  return profile;
+}
+
+/// Returns the status of a bench that failed.
+int time_passes(BenchOptions options, std::FILE* text, lab::Profile& profile) {
+  options.output.instead = text;
+  BenchOutcome outcome = bench(options);
+  if (outcome.status != kDone) return outcome.status;
+  profile.peaks = outcome.peaks;
+  profile.machine = machine_text(options.run, outcome.peaks);
+  for (std::size_t i = 0; i < profile.passes.size(); ++i) {
+    profile.passes[i].roof = lab::roofline(outcome.results[i], outcome.peaks);
+    profile.passes[i].result = std::move(outcome.results[i]);
+  }
+  return kDone;
+}
+
+/// How much faster the profiled implementation was than `standard` when they took turns.
+std::optional<double> speedup_of(const Results& rows, const std::string& implementation) {
+  const lab::Benchmark *ours = nullptr, *unfused = nullptr;
+  for (const lab::Benchmark& row : rows) {
+    if (!row.timed()) continue;
+    if (row.implementation == implementation) ours = &row;
+    if (row.implementation == "standard" || row.implementation == "cuda:standard") unfused = &row;
+  }
+  if (ours == nullptr || unfused == nullptr || ours == unfused) return std::nullopt;
+  return unfused->measurement.ms.median / ours->measurement.ms.median;
+}
+
+void compare_passes(const BenchOptions& options, std::FILE* text, lab::Profile& profile) {
+  CompareOptions others{.quick = true, .run = options.run};
+  others.run.variant.clear();
+  others.output.instead = text;
+  for (const lab::PassProfile& pass : profile.passes)
+    others.problems.problems.push_back(pass.result.problem.text());
+  const std::vector<Results> results = compare(others);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    profile.passes[i].speedup = speedup_of(results[i], profile.first().implementation);
+}
+
+std::string kernels_text(const lab::Profile& profile) {
+  std::string text;
+  for (const lab::PassProfile& pass : profile.passes) {
+    text +=
+        fmt::format("{}\n{}\n", pass.result.problem.text(), lab::kernel_summary(pass.recording));
+  }
+  return text +
+         "Total is the time of all calls together, with what is within them; self is without, "
+         "and % is the part of all threads' time that it makes.\n";
+}
+
+std::string roofline_picture(const lab::Profile& profile) {
+  std::vector<lab::RooflinePoint> points;
+  for (const lab::PassProfile& pass : profile.passes) {
+    points.push_back({.label = fmt::format("{} {}", pass.result.implementation, pass.name()),
+                      .intensity = pass.roof.intensity,
+                      .flops_per_second = pass.flops_per_second()});
+  }
+  return lab::roofline_svg(profile.peaks, points, profile.first().problem.text());
+}
+
+void write_all(ProfileFolder& folder, const lab::Profile& profile, const OtherCommands& others) {
+  for (const lab::PassProfile& pass : profile.passes) {
+    folder.write(fmt::format("trace_{}.json", pass.name()),
+                 lab::chrome_trace(lab::host_tracks(pass.recording)).dump(1) + "\n");
+  }
+  folder.write("baseline_benchmark.txt", others.bench.text());
+  folder.write("comparison_results.txt", others.compare.text());
+  folder.write("gpu_info.txt", others.info.text());
+  folder.write("kernel_summary.txt", kernels_text(profile));
+  folder.write("memory_metrics.txt", lab::memory_metrics_text(profile));
+  folder.write("compute_metrics.txt", lab::compute_metrics_text(profile));
+  folder.write("roofline.svg", roofline_picture(profile));
+  folder.write("SUMMARY.md", lab::summary_text(profile, external_tools()));
+}
+
+/// One problem from every side, in a folder of files.
+int profile_command(ProfileOptions options) {
+  take_variables(options.bench.problem);
+  ProfileFolder folder(options.folder, options.force);
+  const BenchSubject subject = choose_subject(options.bench);
+  OtherCommands others;
+  Progress progress(4);
+  progress.show(0, "spans and counters");
+  lab::Profile profile = look_closely(subject, options.bench.run.plan());
+  progress.show(1, "strobe bench");
+  if (const int status = time_passes(options.bench, others.bench.file(), profile); status != kDone)
+    return status;
+  progress.show(2, "strobe compare");
+  compare_passes(options.bench, others.compare.file(), profile);
+  progress.show(3, "strobe info");
+  info({.threads = options.bench.run.threads, .output = {.instead = others.info.file()}});
+  progress.clear();
+  write_all(folder, profile, others);
+  fmt::print("{}Verdict: {}\nStart with {}.\n", others.bench.text(), lab::verdict_text(profile),
+             (folder.path() / "SUMMARY.md").string());
+  return kDone;
+}
+
+}  // namespace
+
+void add_profile(CLI::App& program, int& status) {
+  CLI::App* command = program.add_subcommand(
+      "profile", "Where the time of one problem goes: a folder of figures, traces and advice");
+  auto o = std::make_shared<ProfileOptions>();
+  o->bench.add_to(*command);
+  command->add_option("--out", o->folder, "The folder to make")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  command->add_flag("--force", o->force, "Let --out replace the files of an earlier profile");
+  command->footer(
+      "BATCH, SEQLEN, NHEADS and HEADDIM in the environment stand in for options that are not "
+      "given.\n\n"
+      "Example:\n  strobe profile --batch 1 --seqlen 256 --nheads 4 --causal --no-grad --repeats "
+      "10");
+  command->callback([&status, o] { status = profile_command(*o); });
+}
+
+}  // namespace strobe::cli

@@ -1,0 +1,37 @@
+#include "cli/profile_folder.h"
+
+#include <fmt/format.h>
+
+#include "cli/output_file.h"
+#include "strobe/error.h"
+
+namespace strobe::cli {
+namespace {
+
+constexpr const char* kOption = "--out";
+
+}  // namespace
+
+ProfileFolder::ProfileFolder(std::string path, bool force) : path_(std::move(path)) {
+  const auto refuse = [this](const std::string& why) {
+    throw InvalidArgument(kOption, fmt::format("'{}' {}", path_.string(), why));
+  };
+  if (path_.empty()) refuse("is no name; give a folder that is to be made");
+  if (std::filesystem::exists(path_)) {
+    if (!std::filesystem::is_directory(path_)) refuse("is not a folder");
+    if (!force) {
+      refuse(
+          "exists already; name another folder, or add --force to replace the files in it that "
+          "profile writes");
+    }
+  }
+  require_writable(kOption, path_, existing_part(path_));
+}
+
+void ProfileFolder::write(const std::string& name, const std::string& text) {
+  std::error_code error;
+  std::filesystem::create_directories(path_, error);  // what is wrong with it shows below
+  write_output(kOption, path_ / name, text);
+}
+
+}  // namespace strobe::cli

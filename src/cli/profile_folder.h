@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace strobe::cli {
+
+/// Where `strobe profile` leaves its files. Nothing is made or replaced before the first is
+/// written.
+class ProfileFolder {
+ public:
+  /// Throws InvalidArgument if something is there and is not to be replaced, or if it cannot be a
+  /// folder.
+  ProfileFolder(std::string path, bool force);
+
+  /// Replaces the file of this name, and touches no other.
+  void write(const std::string& name, const std::string& text);
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace strobe::cli
