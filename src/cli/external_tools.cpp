@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <string>
 
@@ -13,7 +14,7 @@ std::string on_the_path(const std::string& program) {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = folder + "/" + program;
+    std::filesystem::path file = std::filesystem::path(folder) / program;
     if (access(file.c_str(), X_OK) == 0) return file;
   }
   return "";

@@ -160,7 +160,18 @@ LogAxis rates_axis(const Peaks& peaks, std::span<const RooflinePoint> points) {
   return LogAxis::around(std::min(least, most) / 3, most * 1.2);
 }
 
+/// The fastest way to copy; null if none is known.
+const Peaks::CopyRate* fastest_copy(const Peaks& peaks) {
+  const auto slower = [](const Peaks::CopyRate& a, const Peaks::CopyRate& b) {
+    return a.bytes_per_second < b.bytes_per_second;
+  };
+  const auto fastest = std::max_element(peaks.copy.begin(), peaks.copy.end(), slower);
+  return fastest == peaks.copy.end() ? nullptr : &*fastest;
+}
+
+/// With the ridge of every roof, and something of the slopes below.
 LogAxis intensities_axis(const Peaks& peaks, std::span<const RooflinePoint> points) {
+  constexpr double kBelow = 4;
   double least = 1, most = 100;
   const auto see = [&](double intensity) {
     if (intensity <= 0) return;
@@ -168,19 +179,19 @@ LogAxis intensities_axis(const Peaks& peaks, std::span<const RooflinePoint> poin
     most = std::max(most, intensity);
   };
   for (const RooflinePoint& point : points) see(point.intensity);
+  const Peaks::CopyRate* const fastest = fastest_copy(peaks);
   for (const Ceiling& ceiling : ceilings_of(peaks)) {
-    if (peaks.memory_bytes_per_second() > 0) see(ceiling.rate / peaks.memory_bytes_per_second());
+    if (fastest == nullptr) break;
+    see(ceiling.rate / fastest->bytes_per_second / kBelow);
+    see(ceiling.rate / peaks.memory_bytes_per_second());
   }
   return LogAxis::around(least, most * 1.5);
 }
 
 void draw_roofs(Drawing& drawing, const Peaks& peaks) {
-  double highest = 0;
-  const Peaks::CopyRate* fastest = nullptr;
-  for (const Peaks::CopyRate& copy : peaks.copy) {
-    if (fastest == nullptr || copy.bytes_per_second > fastest->bytes_per_second) fastest = &copy;
-  }
+  const Peaks::CopyRate* const fastest = fastest_copy(peaks);
   if (fastest == nullptr) return;
+  double highest = 0;
   for (const Ceiling& ceiling : ceilings_of(peaks)) {
     highest = std::max(highest, ceiling.rate);
     drawing.ceiling(ceiling.rate, fastest->bytes_per_second,
