@@ -68,7 +68,12 @@ class Findings {
 /// Against the roof that the problem is under.
 void Findings::judge_rate() {
   const Roofline& roof = pass_.roof;
-  if (roof.flops_per_second() <= 0) return;
+  if (roof.flops_per_second() <= 0) {
+    add("rate", Grade::fair, "there is no peak to hold it against",
+        "a rate is judged by its part of the measured peak",
+        "strobe info --measure takes the peaks");
+    return;
+  }
   if (roof.memory_bound()) {
     const double part = pass_.bytes_per_second() / roof.bytes_per_second;
     add("bandwidth", kBandwidthTargets.grade(part),

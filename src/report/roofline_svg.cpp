@@ -68,7 +68,7 @@ class Drawing {
   void axes();
 
   /// As fast as the bytes come, up to the ceiling.
-  void slope(double bytes_per_second, double ceiling, const std::string& name);
+  void slope(double bytes_per_second, double ceiling, const char* kind, const std::string& name);
   void ceiling(double rate, double first_byte_rate, const std::string& name);
 
   const std::string& svg() const { return svg_; }
@@ -76,6 +76,7 @@ class Drawing {
  private:
   LogAxis x_, y_;
   std::string svg_{};
+  int legends_ = 0;
 };
 
 void Drawing::axes() {
@@ -97,16 +98,18 @@ void Drawing::axes() {
       (top + bottom) / 2);
 }
 
-void Drawing::slope(double bytes_per_second, double ceiling, const std::string& name) {
+void Drawing::slope(double bytes_per_second, double ceiling, const char* kind,
+                    const std::string& name) {
   const double x_low = std::pow(10, x_.low), x_high = std::pow(10, x_.high);
   const double y_low = std::pow(10, y_.low);
   const double begin = std::max(x_low, y_low / bytes_per_second);
   const double end = std::min(x_high, ceiling / bytes_per_second);
   if (end <= begin) return;
-  line(at_x(begin), at_y(begin * bytes_per_second), at_x(end), at_y(end * bytes_per_second),
-       "roof");
-  const double middle = std::sqrt(begin * end);
-  text(at_x(middle) + 6, at_y(middle * bytes_per_second) + 14, "name", name);
+  line(at_x(begin), at_y(begin * bytes_per_second), at_x(end), at_y(end * bytes_per_second), kind);
+  const double legend = kPictureWidth - kRightMargin + 8;
+  const double y = kPictureHeight - kBottomMargin - 20 * ++legends_;
+  line(legend, y, legend + 24, y, kind);
+  text(legend + 30, y + 4, "name", name);
 }
 
 void Drawing::ceiling(double rate, double first_byte_rate, const std::string& name) {
@@ -119,7 +122,8 @@ void Drawing::ceiling(double rate, double first_byte_rate, const std::string& na
 constexpr const char* kPictureStyle =
     "<style>text{font:12px sans-serif;fill:#333}.title{font-size:16px;font-weight:bold}"
     ".tick,.axis{text-anchor:middle}.grid{stroke:#e4e4e4}.roof{stroke:#1f5fa8;stroke-width:2}"
-    ".name{fill:#1f5fa8}.point{fill:#c0392b}.label{fill:#c0392b;font-weight:bold}</style>\n";
+    ".cache{stroke-dasharray:6 "
+    "4}.name{fill:#1f5fa8}.point{fill:#c0392b}.label{fill:#c0392b;font-weight:bold}</style>\n";
 
 /// A flat roof, and the dtypes that lie under it.
 struct Ceiling {
@@ -198,9 +202,9 @@ void draw_roofs(Drawing& drawing, const Peaks& peaks) {
                     fmt::format("{} {:.4g} TFLOP/s", ceiling.name, ceiling.rate / 1e12));
   }
   const double memory = peaks.memory_bytes_per_second();
-  drawing.slope(memory, highest, fmt::format("memory {:.3g} GB/s", memory / 1e9));
+  drawing.slope(memory, highest, "roof", fmt::format("memory {:.3g} GB/s", memory / 1e9));
   if (fastest == &peaks.copy.back()) return;
-  drawing.slope(fastest->bytes_per_second, highest,
+  drawing.slope(fastest->bytes_per_second, highest, "roof cache",
                 fmt::format("fastest cache {:.3g} GB/s", fastest->bytes_per_second / 1e9));
 }
 
@@ -211,11 +215,13 @@ std::string roofline_svg(const Peaks& peaks, std::span<const RooflinePoint> poin
   Drawing drawing(intensities_axis(peaks, points), rates_axis(peaks, points));
   drawing.axes();
   draw_roofs(drawing, peaks);
+  bool above = true;  // in turn, for passes of a problem lie close to each other
   for (const RooflinePoint& point : points) {
     if (point.intensity <= 0 || point.flops_per_second <= 0) continue;
     const double x = drawing.at_x(point.intensity), y = drawing.at_y(point.flops_per_second);
     drawing.dot(x, y);
-    drawing.text(x + 8, y + 16, "label", point.label);
+    drawing.text(x + 8, above ? y - 8 : y + 18, "label", point.label);
+    above = !above;
   }
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "

@@ -58,6 +58,14 @@ TEST(Findings, AMemoryBoundPassIsHeldAgainstTheBandwidth) {
   EXPECT_EQ(find(findings, "forward: bandwidth")->grade, Grade::good);
 }
 
+TEST(Findings, ARateWithoutAPeakIsNotCalledGood) {
+  PassProfile pass = pass_at(0.6);
+  pass.roof = {};
+  const auto findings = findings_of(pass, {});
+  ASSERT_NE(find(findings, "forward: rate"), nullptr);
+  EXPECT_EQ(find(findings, "forward: rate")->grade, Grade::fair);
+}
+
 TEST(Findings, SpeedupDtypeAndSteadiness) {
   PassProfile pass = pass_at(0.6);
   const auto plain = findings_of(pass, peaks(1e12, 1e12));
