@@ -60,11 +60,14 @@ class STROBE_API Span {
   explicit operator bool() const { return span_.has_value(); }
 
   /// Tells something more, while it is being recorded and there is memory for it.
-  void tell(std::string_view name, std::int64_t value) noexcept { add({name, value}); }
-  void tell(std::string_view name, double value) noexcept { add({name, value}); }
-  void tell(std::string_view name, std::string value) noexcept { add({name, std::move(value)}); }
+  template <class Value>
+  void tell(std::string_view name, Value value) noexcept {
+    if (span_) add({name, std::move(value)});
+  }
 
  private:
+  void begin(std::string_view category, std::string_view name) noexcept;
+  void end() noexcept;
   void add(SpanArgument argument) noexcept;
 
   std::uint64_t recording_ = 0;

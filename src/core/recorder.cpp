@@ -135,20 +135,28 @@ Recording stop_recording() {
   return all;
 }
 
-Span::Span(std::string_view category, std::string_view name) noexcept {
-  recording_ = recorder().recording();
-  if (recording_ == 0) return;
+Span::Span(std::string_view category, std::string_view name) noexcept
+    : recording_(recorder().recording()) {
+  if (recording_ != 0) begin(category, name);
+}
+
+Span::~Span() {
+  if (span_) end();
+}
+
+// Apart from the two above, so that a span which is not recorded saves no registers for it.
+[[gnu::noinline]] void Span::begin(std::string_view category, std::string_view name) noexcept {
   span_.emplace().category = category;
   span_->name = name;
   recorder().begin(recording_, *span_);
 }
 
-Span::~Span() {
-  if (span_) recorder().end(recording_, std::move(*span_));
+[[gnu::noinline]] void Span::end() noexcept {
+  recorder().end(recording_, std::move(*span_));
+  span_.reset();
 }
 
 void Span::add(SpanArgument argument) noexcept {
-  if (!span_) return;
   try {
     span_->arguments.push_back(std::move(argument));
   } catch (const std::exception&) {  // it tells less, then

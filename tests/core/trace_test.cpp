@@ -101,7 +101,7 @@ TEST(Trace, AFullBufferCountsWhatItDrops) {
   EXPECT_EQ(recording[0].dropped, 5);
 }
 
-TEST(TraceThreads, EachThreadOfAParallelRegionLeavesOneSpan) {
+TEST(TraceThreads, EachShareOfAParallelRegionIsASpan) {
   constexpr std::int64_t kItems = 1000;
   std::atomic<std::int64_t> done{0};
   start_recording();
@@ -109,7 +109,7 @@ TEST(TraceThreads, EachThreadOfAParallelRegionLeavesOneSpan) {
   const Recording recording = stop_recording();
   EXPECT_EQ(done, kItems);
   const std::vector<RecordedSpan> shares = named(recording, "region");
-  ASSERT_GE(shares.size(), 1u) << "threads that come late find no work";
+  ASSERT_GE(shares.size(), 1u) << "who comes late is not waited for";
   ASSERT_LE(shares.size(), 4u);
   std::int64_t items = 0;
   for (const RecordedSpan& share : shares) {
@@ -117,7 +117,6 @@ TEST(TraceThreads, EachThreadOfAParallelRegionLeavesOneSpan) {
     EXPECT_LT(told<std::int64_t>(share, "thread"), 4);
   }
   EXPECT_EQ(items, kItems);
-  for (const RecordedThread& thread : recording) EXPECT_LE(thread.spans.size(), 1u);
 }
 
 TEST(TraceThreads, RecordingMayStopWhileOthersWork) {
