@@ -65,16 +65,16 @@ struct OtherCommands {
 
 /// Each pass on its own: the spans of its calls, and what the processor counts meanwhile.
 lab::Profile look_closely(const BenchSubject& subject, const PlanOptions& options) {
-  constexpr lab::CallLimit kLimit{.calls = 10, .seconds = 1};
+  constexpr lab::CallLimit kRecorded{.calls = 10, .seconds = 1}, kCounted{.calls = 3};
   lab::Profile profile;
   for (const Pass pass : subject.passes) {
     Problem problem = subject.problem;
     problem.pass = pass;
     lab::PassProfile& close = profile.passes.emplace_back();
     close.recording =
-        lab::record_calls(*subject.implementation, problem, std::array{pass}, options, kLimit);
+        lab::record_calls(*subject.implementation, problem, std::array{pass}, options, kRecorded);
     if (subject.implementation->device() != Device::Kind::cpu) continue;
-    close.counted = lab::count_calls(*subject.implementation, problem, options, kLimit);
+    close.counted = lab::count_calls(*subject.implementation, problem, options, kCounted);
   }
   return profile;
 }
