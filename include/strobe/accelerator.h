@@ -23,6 +23,19 @@ struct DeviceState {
   std::vector<std::string> slowed_by{};  ///< what keeps its clocks down, "power cap" for instance
 };
 
+/// How a device is set up, and who else uses it; what it does not tell is absent.
+struct DeviceSettings {
+  struct Process {
+    std::int64_t id = 0;
+    std::optional<std::int64_t> memory_bytes{};
+  };
+
+  std::optional<int> most_clock_mhz{}, most_memory_clock_mhz{};
+  std::optional<double> power_limit_w{}, usual_power_limit_w{};
+  std::optional<bool> persistent{};  ///< whether the driver stays loaded between processes
+  std::vector<Process> processes{};  ///< that compute there beside this one
+};
+
 /// Operations per second of one way to multiply and add, which count two.
 struct MultiplyRate {
   std::string name{};  ///< "wgmma"
@@ -78,6 +91,7 @@ class STROBE_API Accelerator {
   /// Reads its clocks and sensors, and changes none of them; where there is nothing that tells,
   /// everything is absent.
   virtual DeviceState state() const = 0;
+  virtual DeviceSettings settings() const = 0;
 };
 
 /// That of a device other than the CPU; there is one for each. Throws Unsupported with what is

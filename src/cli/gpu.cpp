@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/device_check.h"
 #include "report/text.h"
+#include "strobe/accelerator.h"
 
 namespace strobe::cli {
 namespace {
@@ -31,6 +33,22 @@ std::string device_text(const CudaDevice& device) {
                      lab::bytes_text(device.shared_bytes_per_block));
 }
 
+/// How the GPU is, and what on it makes times worse; nothing where nothing tells.
+void show_state(std::FILE* out, const CudaDevice& device) {
+  if (device.architecture.empty()) return;
+  const Accelerator& gpu = accelerator({Device::Kind::cuda, device.index});
+  const DeviceState state = gpu.state();
+  const DeviceSettings settings = gpu.settings();
+  const auto line_if_told = [out](const char* what, const std::string& value) {
+    if (!value.empty()) line(out, what, value);
+  };
+  line_if_told("  clocks", lab::clocks_text(state, settings));
+  line_if_told("  power", lab::power_text(state, settings));
+  line_if_told("  slowed by", fmt::format("{}", fmt::join(state.slowed_by, ", ")));
+  for (const std::string& remark : lab::device_remarks(device.index, state, settings))
+    line(out, "  to change", remark);
+}
+
 json to_json(const LoadedLibrary& library) {
   if (!library.missing.empty()) return {{"missing", library.missing}};
   return {{"path", library.path}, {"version", library.version}};
@@ -53,6 +71,7 @@ void show_gpus(std::FILE* out, const CudaStatus& status) {
   if (!status.unavailable.empty()) line(out, "GPU", "none used: " + status.unavailable);
   for (const CudaDevice& device : status.devices) {
     line(out, fmt::format("GPU {}", device.index), device_text(device));
+    if (status.unavailable.empty()) show_state(out, device);
   }
   if (!status.backend.missing.empty()) return;  // said already, and nothing else was looked for
   line(out, "  backend", library_text(status.backend, "Strobe"));

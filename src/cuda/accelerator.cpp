@@ -92,6 +92,7 @@ class CudaAccelerator final : public Accelerator {
   }
 
   DeviceState state() const override { return sensors_.read(); }
+  DeviceSettings settings() const override { return sensors_.read_settings(); }
 
  private:
   const driver::Device& device_;

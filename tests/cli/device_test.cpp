@@ -91,6 +91,16 @@ TEST_F(OnDevice, RecordsSayWhichAndHow) {
   EXPECT_EQ(record["plan"]["deterministic"], "yes");
 }
 
+TEST(InfoOfGpus, SaysHowTheyAreSetUpAndWhatToChange) {
+  const Outcome info = on_gpus(2, "info", "STROBE_NVML=" STROBE_FAKE_NVML);
+  EXPECT_EQ(info.status, 0) << info.err;
+  for (const char* part : {"1755 of 1980 MHz", "612 of 500 W", "power cap",
+                           "sudo nvidia-smi -i 0 -pl 700", "sudo nvidia-smi -i 0 -pm 1"}) {
+    EXPECT_TRUE(contains(info.out, part)) << part << "\n" << info.out;
+  }
+  EXPECT_FALSE(contains(info.out, "-i 1")) << "NVML knows the first one alone";
+}
+
 TEST_F(OnDevice, OutOfMemoryIsARowAndTheNextOneRuns) {
   const std::string little = "STROBE_FAKE_GPU_MEMORY=1000000";
   const Outcome compare = on_gpus(

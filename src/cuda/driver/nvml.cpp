@@ -1,5 +1,11 @@
 #include "cuda/driver/nvml.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
 #include "core/text.h"
 
 namespace strobe::cuda::driver {
@@ -13,6 +19,12 @@ enum class Clock : int { processors = 1, memory = 2 };
 
 struct MemoryInfo {
   unsigned long long total, free, used;
+};
+
+struct ProcessInfo {
+  unsigned id;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
 };
 
 /// What a function of the library answers: the last of its parameters. Nothing if there is no such
@@ -29,6 +41,30 @@ std::optional<Answer> ask(const SharedObject& nvml, const char* name, void* gpu,
 std::optional<int> as_int(std::optional<unsigned> value) {
   if (!value) return std::nullopt;
   return static_cast<int>(*value);
+}
+
+std::optional<double> watts(std::optional<unsigned> milliwatts) {
+  if (!milliwatts) return std::nullopt;
+  return *milliwatts / 1e3;
+}
+
+/// As many as fit: who else is there matters, not how many hundreds of them.
+std::vector<DeviceSettings::Process> other_processes(const SharedObject& nvml, void* gpu) {
+  std::array<ProcessInfo, 64> found{};
+  auto count = static_cast<unsigned>(found.size());
+  int (*list)(void*, unsigned*, ProcessInfo*) = nullptr;
+  if (!nvml.find("nvmlDeviceGetComputeRunningProcesses_v3", list) ||
+      list(gpu, &count, found.data()) != 0) {
+    return {};
+  }
+  constexpr unsigned long long kUnknown = ~0ULL;
+  std::vector<DeviceSettings::Process> others;
+  for (const ProcessInfo& process : std::span(found).first(std::min<std::size_t>(count, 64))) {
+    if (static_cast<pid_t>(process.id) == getpid()) continue;
+    auto& other = others.emplace_back(DeviceSettings::Process{.id = process.id});
+    if (process.memory != kUnknown) other.memory_bytes = static_cast<std::int64_t>(process.memory);
+  }
+  return others;
 }
 
 }  // namespace
@@ -83,9 +119,7 @@ DeviceState Sensors::read() const {
   };
   DeviceState state{.clock_mhz = clock(Clock::processors),
                     .memory_clock_mhz = clock(Clock::memory)};
-  if (const auto milliwatts = ask<unsigned>(library_, "nvmlDeviceGetPowerUsage", gpu_)) {
-    state.power_w = *milliwatts / 1e3;
-  }
+  state.power_w = watts(ask<unsigned>(library_, "nvmlDeviceGetPowerUsage", gpu_));
   constexpr int kOfTheChip = 0;
   state.temperature_c =
       as_int(ask<unsigned, int>(library_, "nvmlDeviceGetTemperature", gpu_, kOfTheChip));
@@ -98,6 +132,23 @@ DeviceState Sensors::read() const {
     state.slowed_by = clock_reasons(*mask);
   }
   return state;
+}
+
+DeviceSettings Sensors::read_settings() const {
+  if (gpu_ == nullptr) return {};
+  const auto most = [this](Clock which) {
+    return as_int(ask<unsigned, Clock>(library_, "nvmlDeviceGetMaxClockInfo", gpu_, which));
+  };
+  DeviceSettings settings{
+      .most_clock_mhz = most(Clock::processors),
+      .most_memory_clock_mhz = most(Clock::memory),
+      .power_limit_w = watts(ask<unsigned>(library_, "nvmlDeviceGetEnforcedPowerLimit", gpu_)),
+      .usual_power_limit_w =
+          watts(ask<unsigned>(library_, "nvmlDeviceGetPowerManagementDefaultLimit", gpu_)),
+      .processes = other_processes(library_, gpu_)};
+  if (const auto mode = ask<int>(library_, "nvmlDeviceGetPersistenceMode", gpu_))
+    settings.persistent = *mode != 0;
+  return settings;
 }
 
 std::vector<std::string> clock_reasons(unsigned long long mask) {

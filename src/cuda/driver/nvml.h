@@ -19,7 +19,7 @@ struct Nvml {
 /// Loads libnvidia-ml.so.1, or what STROBE_NVML names.
 Nvml load_nvml();
 
-/// The clocks, power and temperature of one GPU. Only reads.
+/// The clocks, power and temperature of one GPU, and how it is set up. Only reads.
 class Sensors {
  public:
   /// Of the GPU at this place on the bus. Without NVML, or if it does not know the GPU, nothing is
@@ -27,6 +27,7 @@ class Sensors {
   explicit Sensors(const std::string& pci_bus_id);
 
   DeviceState read() const;
+  DeviceSettings read_settings() const;
 
  private:
   SharedObject library_;

@@ -20,8 +20,25 @@ TEST(Nvml, ReadsTheGpuAtItsPlaceOnTheBus) {
   EXPECT_FALSE(state.temperature_c) << "a sensor that it lacks is absent, and the others are not";
 }
 
+TEST(Nvml, ReadsHowAGpuIsSetUp) {
+  const test::ScopedVariable chosen("STROBE_NVML", STROBE_FAKE_NVML);
+  const DeviceSettings settings = Sensors("0000:01:00.0").read_settings();
+  EXPECT_EQ(settings.most_clock_mhz, 1980);
+  EXPECT_EQ(settings.most_memory_clock_mhz, 3201);
+  EXPECT_EQ(settings.power_limit_w, 500.0);
+  EXPECT_EQ(settings.usual_power_limit_w, 700.0);
+  EXPECT_EQ(settings.persistent, false);
+  ASSERT_EQ(settings.processes.size(), 2u) << "this process is none of the others";
+  EXPECT_EQ(settings.processes[0].id, 1);
+  EXPECT_EQ(settings.processes[0].memory_bytes, 2'000'000'000);
+  EXPECT_FALSE(settings.processes[1].memory_bytes) << "which NVML does not know";
+}
+
 TEST(Nvml, TellsNothingOfAGpuThatItDoesNotKnow) {
   const test::ScopedVariable chosen("STROBE_NVML", STROBE_FAKE_NVML);
+  const DeviceSettings settings = Sensors("0000:7f:00.0").read_settings();
+  EXPECT_FALSE(settings.most_clock_mhz || settings.power_limit_w || settings.persistent);
+  EXPECT_TRUE(settings.processes.empty());
   const DeviceState state = Sensors("0000:7f:00.0").read();
   EXPECT_FALSE(state.clock_mhz || state.power_w || state.memory_used_bytes);
   EXPECT_TRUE(state.slowed_by.empty());

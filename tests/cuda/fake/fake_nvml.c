@@ -1,7 +1,9 @@
 // As much of NVML as is read of a GPU. It knows one, at the place of the fake driver's first.
 //   STROBE_FAKE_CLOCK_REASONS   the mask of what keeps the clocks down (4, the power cap)
+// It is set up badly: less power than it was built for, no persistence, and process 1 is there too.
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define API __attribute__((visibility("default"))) int
 
@@ -55,6 +57,42 @@ API nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
 API nvmlDeviceGetMemoryInfo(void* device, struct Memory* memory) {
   *memory = (struct Memory){80000000000, 77000000000, 3000000000};
   return device == &gpu ? kSuccess : kNotFound;
+}
+
+API nvmlDeviceGetMaxClockInfo(void* device, int which, unsigned* mhz) {
+  if (device != &gpu) return kNotFound;
+  *mhz = which == 1 ? 1980 : which == 2 ? 3201 : 0;
+  return kSuccess;
+}
+
+API nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* milliwatts) {
+  *milliwatts = 500000;
+  return device == &gpu ? kSuccess : kNotFound;
+}
+API nvmlDeviceGetPowerManagementDefaultLimit(void* device, unsigned* milliwatts) {
+  *milliwatts = 700000;
+  return device == &gpu ? kSuccess : kNotFound;
+}
+
+API nvmlDeviceGetPersistenceMode(void* device, int* mode) {
+  *mode = 0;
+  return device == &gpu ? kSuccess : kNotFound;
+}
+
+struct Process {
+  unsigned id;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
+};
+
+API nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count,
+                                            struct Process* processes) {
+  if (device != &gpu || *count < 3) return kNotFound;
+  *count = 3;
+  processes[0] = (struct Process){(unsigned)getpid(), 1000000, 0, 0};
+  processes[1] = (struct Process){1, 2000000000, 0, 0};
+  processes[2] = (struct Process){2, ~0ULL, 0, 0};
+  return kSuccess;
 }
 
 API nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* mask) {
