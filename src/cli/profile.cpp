@@ -137,9 +137,15 @@ std::string roofline_picture(const lab::Profile& profile) {
   return lab::roofline_svg(profile.peaks, points, profile.first().problem.text());
 }
 
+std::string trace_file(std::string_view pass) {
+  return fmt::format("trace_{}.json", pass);
+}
+
 void write_all(ProfileFolder& folder, const lab::Profile& profile, const OtherCommands& others) {
+  for (const Pass pass : {Pass::forward, Pass::backward})
+    folder.leave_out(trace_file(name_of(pass)));
   for (const lab::PassProfile& pass : profile.passes) {
-    folder.write(fmt::format("trace_{}.json", pass.name()),
+    folder.write(trace_file(pass.name()),
                  lab::chrome_trace(lab::host_tracks(pass.recording)).dump(1) + "\n");
   }
   folder.write("baseline_benchmark.txt", others.bench.text());

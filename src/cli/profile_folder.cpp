@@ -34,4 +34,9 @@ void ProfileFolder::write(const std::string& name, const std::string& text) {
   write_output(kOption, path_ / name, text);
 }
 
+void ProfileFolder::leave_out(const std::string& name) {
+  std::error_code none;
+  std::filesystem::remove(path_ / name, none);
+}
+
 }  // namespace strobe::cli

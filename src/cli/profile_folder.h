@@ -16,6 +16,9 @@ class ProfileFolder {
   /// Replaces the file of this name, and touches no other.
   void write(const std::string& name, const std::string& text);
 
+  /// Takes the file of this name away, which would be an earlier profile's.
+  void leave_out(const std::string& name);
+
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -114,12 +114,13 @@ TEST(Profile, ReplacesOnlyItsOwnFilesAndOnlyWhereAsked) {
   std::filesystem::create_directory(folder);
   std::ofstream(folder + "/SUMMARY.md") << "precious\n";
   std::ofstream(folder + "/mine.txt") << "mine\n";
+  std::ofstream(folder + "/trace_backward.json") << "an earlier profile's\n";
   const std::string command = std::string("profile --no-grad ") + kSmall + "--out " + folder;
   const Outcome refused = strobe(command);
   EXPECT_EQ(refused.status, 2);
   EXPECT_TRUE(contains(refused.err, "--force")) << refused.err;
   EXPECT_EQ(read_file(folder + "/SUMMARY.md"), "precious\n");
-  EXPECT_EQ(files_in(folder).size(), 2u);
+  EXPECT_EQ(files_in(folder).size(), 3u);
   EXPECT_EQ(strobe(command + " --force").status, 0);
   EXPECT_TRUE(contains(read_file(folder + "/SUMMARY.md"), "# Profile of flash"));
   EXPECT_EQ(read_file(folder + "/mine.txt"), "mine\n");
