@@ -100,9 +100,8 @@ void Findings::judge_busy(int threads) {
   add("threads", kBusyTargets.grade(part),
       fmt::format("{} threads busy {} of a call", threads, percent_text(part)),
       thresholds_text("busy for", kBusyTargets),
-      "give each thread more items, by a larger batch or more heads, or take fewer --threads; "
-      "other "
-      "processes may hold the cores too");
+      "give each thread more items, by a larger batch or more heads, or take fewer --threads; what "
+      "else runs here may hold the cores too");
 }
 
 void Findings::judge_speedup() {
@@ -152,9 +151,7 @@ void Findings::judge_clocks() {
   if (reasons.empty()) return;
   add("clocks", Grade::poor, fmt::format("kept down by {}", fmt::join(reasons, ", ")),
       "clocks that are kept down are poor",
-      "strobe bench --device cuda says at what clocks and power; nvidia-smi -q -d PERFORMANCE "
-      "tells "
-      "more");
+      "strobe info says how the GPU is set up and what would change it");
 }
 
 void Findings::judge_instructions() {
