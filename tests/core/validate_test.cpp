@@ -180,7 +180,7 @@ void spoil_unused_strides(Tensors& tensors) {
                            &tensors.bias, &tensors.sinks, &tensors.alibi_slopes, &tensors.dout,
                            &tensors.dq, &tensors.dk, &tensors.dv, &tensors.dbias}) {
     for (int axis = 0; axis < view->rank; ++axis) {
-      if (view->shape[axis] <= 1) view->strides[axis] = std::exchange(stride, -stride - 1);
+      if (view->shape[axis] <= 1) view->strides[axis] = std::exchange(stride, ~stride);
     }
   }
 }

@@ -11,7 +11,7 @@ namespace strobe::lab {
 namespace {
 
 void add_up(int numbers) {
-  volatile int sum = 0;
+  volatile std::int64_t sum = 0;
   for (int i = 0; i < numbers; ++i) sum = sum + i;
 }
 
