@@ -48,7 +48,8 @@ inline std::string interface_text() {
   return concat(version(), " ", sizeof(Problem), " ", sizeof(Tensors), " ", sizeof(Plan), " ",
                 sizeof(PlanOptions), " ", sizeof(Registry), " ", sizeof(CudaStatus), " ",
                 sizeof(CompiledKernel), " ", sizeof(CachedKernel), " ", sizeof(KeptVariant), " ",
-                sizeof(DeviceState), " ", sizeof(MultiplyRate), " ", sizeof(RecordedSpan));
+                sizeof(DeviceState), " ", sizeof(DeviceSettings), " ", sizeof(MultiplyRate), " ",
+                sizeof(RecordedSpan));
 }
 
 /// The only symbol of libstrobe_cuda: its backend, or null if `interface` is not its own.

@@ -1,20 +1,18 @@
 // How a plot looks, and gnuplot, which draws it.
 #include <fmt/format.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>
-#include <sstream>
 
 #include "report/plot.h"
+#include "report/programs.h"
 #include "strobe/error.h"
 
 namespace strobe::lab {
@@ -181,15 +179,6 @@ class Styles {
   Names implementations_, variants_;
 };
 
-bool installed(const char* program) {
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
-
 void run_gnuplot(const std::string& script) {
   // Should gnuplot stop reading, that is an error of its and not the end of us.
   const auto handler = std::signal(SIGPIPE, SIG_IGN);
@@ -219,7 +208,7 @@ std::string gnuplot_script(const Plot& plot, const std::string& file) {
 }
 
 void draw(std::span<const Plot> plots, const std::string& folder) {
-  if (!installed("gnuplot")) {
+  if (find_program("gnuplot").empty()) {
     throw Error(
         "the plots cannot be drawn: gnuplot is not installed; it is in the package gnuplot-nox of "
         "Debian and Ubuntu");

@@ -5,28 +5,12 @@
 #include <unordered_set>
 
 #include "report/page/resources.h"
+#include "report/text.h"
 
 namespace strobe::lab {
 namespace {
 
 using nlohmann::json;
-
-/// Text as HTML shows it, between tags.
-std::string escape_html(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '&') {
-      escaped += "&amp;";
-    } else if (c == '<') {
-      escaped += "&lt;";
-    } else if (c == '>') {
-      escaped += "&gt;";
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
-}
 
 /// One line of JSON in ASCII, with nothing in it that ends a script element. Outside of its strings
 /// JSON has none of these characters, and within them the escapes mean the same.

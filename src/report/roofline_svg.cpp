@@ -5,26 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/text.h"
+
 namespace strobe::lab {
 namespace {
 
 constexpr double kPictureWidth = 820, kPictureHeight = 520;
 constexpr double kLeftMargin = 80, kRightMargin = 210, kTopMargin = 56, kBottomMargin = 60;
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '&')
-      safe += "&amp;";
-    else if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else
-      safe += c;
-  }
-  return safe;
-}
 
 /// Whole powers of ten that hold what is to be seen.
 struct LogAxis {
@@ -59,7 +46,7 @@ class Drawing {
   }
   void text(double x, double y, const char* kind, const std::string& words) {
     svg_ += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", kind, x, y,
-                        escaped(words));
+                        escape_html(words));
   }
   void dot(double x, double y) {
     svg_ += fmt::format("<circle class=\"point\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"/>\n", x, y);
@@ -227,7 +214,7 @@ std::string roofline_svg(const Peaks& peaks, std::span<const RooflinePoint> poin
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
       "height=\"{1:.0f}\">\n{2}<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
       "<text class=\"title\" x=\"{3:.0f}\" y=\"28\">{4}</text>\n{5}</svg>\n",
-      kPictureWidth, kPictureHeight, kPictureStyle, kLeftMargin, escaped(title), drawing.svg());
+      kPictureWidth, kPictureHeight, kPictureStyle, kLeftMargin, escape_html(title), drawing.svg());
 }
 
 }  // namespace strobe::lab

@@ -32,6 +32,22 @@ std::string reason_text(const std::string& implementation, const std::string& re
   return fmt::format("{}: {}", implementation, reason);
 }
 
+std::string escape_html(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '&') {
+      escaped += "&amp;";
+    } else if (c == '<') {
+      escaped += "&lt;";
+    } else if (c == '>') {
+      escaped += "&gt;";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
 std::string state_text(const DeviceState& state) {
   std::vector<std::string> parts;
   if (state.clock_mhz) parts.push_back(fmt::format("{} MHz", *state.clock_mhz));

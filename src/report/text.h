@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "measure/benchmark.h"
 
@@ -18,6 +19,9 @@ std::string tuning_text(const TuningRecord& tuning);
 
 /// "flash: why it did not work", the name once.
 std::string reason_text(const std::string& implementation, const std::string& reason);
+
+/// Text as HTML and SVG show it, between tags.
+std::string escape_html(std::string_view text);
 
 /// "1755 MHz, memory 3201 MHz, 612 W, 58 C, 3.2 GB in use": as far as the device tells; "" if it
 /// tells nothing.
