@@ -23,6 +23,21 @@ STROBE_DEVICE uint4 load_part_of_chunk(const char* from, int bytes) {
   return has_half ? uint4{half.x, half.y, word, rest} : uint4{word, rest, 0, 0};
 }
 
+/// 16 bytes of two chunks that follow each other, from byte `before` of the first on, which is
+/// even.
+STROBE_DEVICE uint4 chunk_across(uint4 low, uint4 high, int before) {
+  Word words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+  for (int i = 0; i < 6; ++i) words[i] = (before & 8) != 0 ? words[i + 2] : words[i];
+#pragma unroll
+  for (int i = 0; i < 5; ++i) words[i] = (before & 4) != 0 ? words[i + 1] : words[i];
+  const auto pushed = [&](int i) {
+    const unsigned long long pair = static_cast<unsigned long long>(words[i + 1]) << 32 | words[i];
+    return static_cast<Word>(pair >> (before & 3) * 8);
+  };
+  return {pushed(0), pushed(1), pushed(2), pushed(3)};
+}
+
 /// The first `bytes` of the 16 at any address of an element of 2 or 4 bytes, and zeros: the two
 /// chunks that they lie in, pushed together. What lies before them in the first is read as well;
 /// memory of its own begins at a multiple of 16.
@@ -35,16 +50,7 @@ STROBE_DEVICE uint4 load_chunk_anywhere(const void* from, int bytes) {
   if (before == 0) return low;
   const uint4 high = load_part_of_chunk(first + 16, end - 16);
 
-  Word words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-  for (int i = 0; i < 6; ++i) words[i] = (before & 8) != 0 ? words[i + 2] : words[i];
-#pragma unroll
-  for (int i = 0; i < 5; ++i) words[i] = (before & 4) != 0 ? words[i + 1] : words[i];
-  const auto pushed = [&](int i) {
-    const unsigned long long pair = static_cast<unsigned long long>(words[i + 1]) << 32 | words[i];
-    return static_cast<Word>(pair >> (before & 3) * 8);
-  };
-  return {pushed(0), pushed(1), pushed(2), pushed(3)};
+  return chunk_across(low, high, before);
 }
 
 /// The first `bytes` of 16 to any address of an element, and nothing behind them.

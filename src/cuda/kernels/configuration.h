@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <numeric>
 
 #include "cuda/jit/kernel_description.h"
 #include "device/arithmetic.cuh"
@@ -62,6 +63,14 @@ inline jit::Constant arithmetic_constant(Arithmetic arithmetic) {
 template <class Features>
 constexpr bool last_queries_first(const Features& features) {
   return features.window_right && !features.window_left;
+}
+
+/// Columns of a tile for heads of `dim` elements of 16 bits: whole chunks, and where heads may
+/// begin within one, what lies before them there, if heads follow each other.
+constexpr int tile_columns(int dim, bool shifted = false) {
+  constexpr int kChunk = 8;
+  const int before = shifted ? kChunk - std::gcd(dim, kChunk) : 0;
+  return (dim + before + kChunk - 1) / kChunk * kChunk;
 }
 
 /// Heads that thread blocks take turns in, so that keys and values of a section stay in the second

@@ -1,5 +1,7 @@
 #include "cuda/kernels/hopper_operands.h"
 
+#include <cstddef>
+#include <numeric>
 #include <utility>
 
 #include "cuda/driver/tensor_map.h"
@@ -7,16 +9,82 @@
 
 namespace strobe::cuda {
 
-bool has_boxes(const TensorView& view) {
+namespace {
+
+constexpr std::int64_t kChunkElements = 8;
+
+/// All but the last `inner` axes are neither broadcast, nor backwards, nor empty.
+bool axes_have_boxes(const TensorView& view, int inner) {
   constexpr std::int64_t kMaxStrideBytes = std::int64_t{1} << 40;
   const auto element = static_cast<std::int64_t>(size_of(view.dtype));
-  for (int axis = 0; axis + 1 < view.rank; ++axis) {
+  for (int axis = 0; axis + inner < view.rank; ++axis) {
     const auto i = static_cast<std::size_t>(axis);
     const std::int64_t stride = view.strides[i] * element;
     if (view.shape[i] == 0) return false;
     if (view.shape[i] > 1 && (stride <= 0 || stride >= kMaxStrideBytes)) return false;
   }
-  return rows_aligned(view);
+  return true;
+}
+
+std::size_t head_axis(const TensorView& view) {
+  return static_cast<std::size_t>(view.rank - 2);
+}
+
+std::int64_t head_stride(const TensorView& view) {
+  return view.shape[head_axis(view)] > 1 ? view.strides[head_axis(view)] : 0;
+}
+
+/// The tensor from the multiple of 16 bytes before it on, with all heads as columns of one.
+TensorView as_one_head(const TensorView& view) {
+  const HeadPlace place = head_place(view);
+  TensorView rows = view;
+  rows.data = static_cast<std::byte*>(view.data) -
+              place.first * static_cast<std::int64_t>(size_of(view.dtype));
+  rows.shape[head_axis(view) + 1] += place.first + (view.shape[head_axis(view)] - 1) * place.stride;
+  rows.shape[head_axis(view)] = 1;
+  return rows;
+}
+
+}  // namespace
+
+bool has_boxes(const TensorView& view) {
+  return axes_have_boxes(view, 1) && rows_aligned(view);
+}
+
+bool has_shifted_heads(const Problem& problem) {
+  const auto shifted = [](std::int64_t dim) { return dim % kChunkElements != 0; };
+  const auto whole = [&](std::int64_t dim) { return problem.heads * dim % kChunkElements == 0; };
+  return (shifted(problem.dim) || shifted(problem.value_dim())) && whole(problem.dim) &&
+         whole(problem.value_dim()) && problem.group() == 1;
+}
+
+HeadPlace head_place(const TensorView& view) {
+  const auto address = reinterpret_cast<std::uintptr_t>(view.data) / size_of(view.dtype);
+  return {static_cast<int>(address % static_cast<std::uintptr_t>(kChunkElements)),
+          static_cast<int>(head_stride(view))};
+}
+
+bool has_rows_of_heads(const TensorView& view, int columns) {
+  constexpr std::int64_t kMostColumns = std::int64_t{1} << 30;
+  const std::int64_t stride = head_stride(view);
+  const std::int64_t heads = view.shape[head_axis(view)];
+  if (!axes_have_boxes(view, 2) || heads == 0 || stride < 0 || stride >= kMostColumns / heads)
+    return false;
+  // The most that can lie before a head in its chunk.
+  const std::int64_t first = head_place(view).first;
+  const std::int64_t step = std::gcd(std::gcd(stride, first), kChunkElements);
+  const std::int64_t dim = view.shape[head_axis(view) + 1];
+  return dim + kChunkElements - step <= columns && rows_aligned(as_one_head(view));
+}
+
+bool heads_agree(const TensorView& one, const TensorView& other) {
+  const HeadPlace a = head_place(one);
+  const HeadPlace b = head_place(other);
+  return a.first == b.first && (a.stride - b.stride) % kChunkElements == 0;
+}
+
+abi::TensorMap row_map(const TensorView& view, int box_rows) {
+  return tensor_map(as_one_head(view), box_rows);
 }
 
 TensorView bias_rows(const TensorView& bias) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "cuda/driver/abi.h"
+#include "device/head_place.cuh"
+#include "strobe/problem.h"
 #include "strobe/tensor.h"
 
 // What the kernels for Hopper take: tensors that its unit copies in boxes.
@@ -9,6 +11,21 @@ namespace strobe::cuda {
 /// Whether the unit can copy a tensor that lies so: its rows begin at multiples of 16 bytes, and no
 /// axis is broadcast, runs backwards or is empty.
 bool has_boxes(const TensorView& view);
+
+/// Whether tensors of a problem have heads that begin within chunks of 16 bytes while their rows
+/// begin at chunks, if nothing lies between heads and rows. Queries and keys that are multiplied
+/// with each other must begin at the same place of a chunk: so every query head has a key head.
+bool has_shifted_heads(const Problem& problem);
+
+/// Whether the unit can copy a tensor whose heads, of no more than `columns` with what lies before
+/// them in their first chunk, are columns of one.
+bool has_rows_of_heads(const TensorView& view, int columns);
+HeadPlace head_place(const TensorView& view);
+/// Whether the heads of both begin at the same places of chunks.
+bool heads_agree(const TensorView& one, const TensorView& other);
+
+/// As tensor_map, where heads are columns of one.
+abi::TensorMap row_map(const TensorView& view, int box_rows);
 
 /// A bias [sequence, head, query, key] in the order of other tensors, [sequence, query, head, key].
 /// If it is the same for all sequences or heads, there is one.

@@ -67,11 +67,11 @@ TEST(HopperBackward, TakesWhatItWasMadeFor) {
         "b1 sq128 h2 d64 bf16 w1:0 bwd", "b1 sq128 h2 d64 bf16 sinks bwd",
         "lq9,3 lk9,3 h2 d64 bf16 bwd", "b1 sq128 h2 d64 bf16 cap1 alibi bwd",
         "b1 sq128 h2 d192 dv128 bf16 bwd", "b1 sq128 h2 d64 bf16 drop0.1 bwd",
-        "b1 sq128 h2 d192 bf16 bias:hqk bwd"}) {
+        "b1 sq128 h2 d192 bf16 bias:hqk bwd", "b1 sq128 h2 d60 dv255 bf16 bwd"}) {
     EXPECT_TRUE(takes(Problem::parse(problem), kHopper)) << problem;
   }
   for (const char* problem :
-       {"b1 sq128 h2 d64 fp32 bwd", "b1 sq128 h2 d60 bf16 bwd", "b1 sq128 h2 d264 bf16 bwd",
+       {"b1 sq128 h2 d64 fp32 bwd", "b1 sq128 h2 d257 bf16 bwd", "b1 sq128 h2 d264 bf16 bwd",
         "b1 sq128 sk1 h2 d64 bf16 bwd", "b1 sq128 h2 d64 dv264 bf16 bwd",
         "b1 sq128 h2 d64 bf16 w0:0 bwd", "b1 sq128 h2 d64 bf16 cap0.1 bwd",
         "b1 sq128 sk130 h2 d64 bf16 bias:k bwd", "b1 sq128 h2 d200 bf16 bias:k bwd",
@@ -86,20 +86,55 @@ TEST(HopperBackward, TakesTensorsWhoseRowsAreAligned) {
   const auto view = TensorView::contiguous(memory.data(), DType::bf16, {2, 8, 2, 64});
   const Tensors fine{
       .q = view, .k = view, .v = view, .dout = view, .dq = view, .dk = view, .dv = view};
-  EXPECT_TRUE(Backward::takes(fine));
+  EXPECT_TRUE(Backward::takes({.dim = 64, .value_dim = 64}, fine));
   for (TensorView Tensors::*one : {&Tensors::q, &Tensors::k, &Tensors::v, &Tensors::dout,
                                    &Tensors::dq, &Tensors::dk, &Tensors::dv}) {
     Tensors tensors = fine;
     (tensors.*one).data = memory.data() + 4;
-    EXPECT_FALSE(Backward::takes(tensors));
+    EXPECT_FALSE(Backward::takes({.dim = 64, .value_dim = 64}, tensors));
   }
+}
+
+TEST(HopperBackward, TakesHeadsWithinChunksOfRowsThatAreWhole) {
+  const HopperBackwardFeatures features{.dim = 129, .value_dim = 129, .shifted = true};
+  alignas(16) static std::array<std::uint16_t, 8> memory;  // of which nothing is read
+  const auto view = TensorView::contiguous(memory.data(), DType::bf16, {2, 8, 8, 129});
+  const Tensors fine{
+      .q = view, .k = view, .v = view, .dout = view, .dq = view, .dk = view, .dv = view};
+  EXPECT_TRUE(Backward::takes(features, fine));
+  const auto with = [&](auto change) {
+    Tensors tensors = fine;
+    change(tensors);
+    return Backward::takes(features, tensors);
+  };
+  EXPECT_TRUE(with([](Tensors& t) { t.dk.data = memory.data() + 1; })) << "is stored by elements";
+  EXPECT_FALSE(with([](Tensors& t) { t.k.data = memory.data() + 1; })) << "not as queries lie";
+  EXPECT_FALSE(with([](Tensors& t) { t.dq.data = memory.data() + 1; })) << "likewise";
+  EXPECT_TRUE(with([](Tensors& t) {
+    for (TensorView* one : {&t.q, &t.k, &t.dq}) one->data = memory.data() + 3;
+  })) << "all of them alike";
+  EXPECT_FALSE(with([](Tensors& t) { t.q.strides[1] += 4; })) << "rows begin within chunks";
+  EXPECT_FALSE(with([](Tensors& t) { t.v.strides[2] = 0; })) << "heads are not as dout's";
+  EXPECT_FALSE(with([](Tensors& t) { t.q.strides[0] = 0; })) << "sequences are broadcast";
+}
+
+TEST(HopperBackward, LeavesHeadsWhereTheyLieIfItCan) {
+  const auto shifts = [](const char* text) { return Backward::shifts(Problem::parse(text), {}); };
+  for (const char* problem : {"b1 sq128 h8 d129 bf16 bwd", "b1 sq128 h16 d129 fp16 causal bwd",
+                              "b1 sq128 h4 d130 bf16 bwd", "b1 sq128 h8 d201 dv97 bf16 bwd"})
+    EXPECT_TRUE(shifts(problem)) << problem;
+  for (const char* problem : {"b1 sq128 h8 d128 bf16 bwd", "b1 sq128 h7 d129 bf16 bwd",
+                              "b1 sq128 h8 hk4 d129 bf16 bwd", "b1 sq128 h8 d131 bf16 bwd",
+                              "b1 sq128 h8 d129 bf16 w9:0 bwd", "lq9,3 lk9,3 h8 d129 bf16 bwd",
+                              "b1 sq128 h8 d129 bf16 bias:hqk bwd", "b1 sq128 h8 d255 bf16 bwd"})
+    EXPECT_FALSE(shifts(problem)) << problem;
 }
 
 TEST(HopperBackward, ItsProductsOverlap) {
   if (!jit::found_nvrtc().missing.empty()) GTEST_SKIP() << jit::found_nvrtc().missing;
   // Where registers do not suffice, the assembler lets every product wait for the one before, and
   // only says so.
-  for (const int dim : {64, 128, 192, 256}) {
+  for (const int dim : {64, 128, 129, 192, 256}) {
     for (const HopperBackwardFeatures& features : std::initializer_list<HopperBackwardFeatures>{
              {.dim = dim, .value_dim = dim},
              {.dim = dim,
@@ -138,77 +173,119 @@ class HopperBackwardOnGpu : public test::OnGpuWithCompiler {
     test::OnGpuWithCompiler::SetUp();
     if (!IsSkipped() && device().capability_major() != 9) GTEST_SKIP() << "no Hopper";
   }
-};
 
-TEST_F(HopperBackwardOnGpu, WhatAMaskHidesMayBeAnything) {
-  constexpr std::int64_t kLength = 130;
-  constexpr std::int64_t kDim = 64;
-  constexpr std::size_t kElements = kLength * kDim;
-  const Problem problem{.pass = Pass::backward, .seqlen_q = kLength, .dim = kDim, .causal = true};
-  const driver::ContextScope scope(device());
-  const Backward backward(device(), problem, {});
-  const driver::Stream stream(device());
-
-  // Of queries and dout, the first row holds `odd`, which sees the first key alone; of keys and
-  // values the last one, which the last query alone sees. Returns dq, dk and dv.
-  const auto gradients_with = [&](float odd) {
-    const auto operand = [&](std::int64_t odd_row) {
-      std::vector<std::uint16_t> rows(kElements);
-      for (std::size_t i = 0; i < kElements; ++i) {
-        const float x = i / kDim == static_cast<std::size_t>(odd_row)
-                            ? odd
-                            : static_cast<float>(i * 7 % 11) / 8 - 0.5F;
-        rows[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16);
-      }
-      return rows;
-    };
-    const std::vector<std::uint16_t> of_queries = operand(0), of_keys = operand(kLength - 1);
-    const std::vector<float> lse(kLength, 4.0F);
+  /// dq, dk and dv, one after the other, of a problem in bf16 with as many keys as queries. Queries
+  /// are also its dout and output, keys its values. The LSE is 4.
+  static std::vector<float> gradients_of(const Problem& problem, bool shifted,
+                                         const std::vector<float>& queries,
+                                         const std::vector<float>& keys) {
+    const driver::ContextScope scope(device());
+    const Backward backward(device(), problem, {}, shifted);
+    const driver::Stream stream(device());
     const auto upload = [&](const void* from, std::size_t bytes) {
       driver::DeviceMemory to(device(), bytes);
       driver::copy_async(to.data(), from, bytes, stream.get());
+      stream.synchronize();
       return to;
     };
-    const driver::DeviceMemory q = upload(of_queries.data(), kElements * 2);
-    const driver::DeviceMemory kv = upload(of_keys.data(), kElements * 2);
-    const driver::DeviceMemory there_lse = upload(lse.data(), kLength * sizeof(float));
-    const driver::DeviceMemory workspace(device(), backward.workspace_bytes());
-    const driver::DeviceMemory dq(device(), kElements * 2), dk(device(), kElements * 2),
-        dv(device(), kElements * 2);
+    const auto upload_halves = [&](const std::vector<float>& numbers) {
+      std::vector<std::uint16_t> halves;
+      for (const float x : numbers)
+        halves.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16));
+      return upload(halves.data(), halves.size() * 2);
+    };
+    const std::vector<float> lse(static_cast<std::size_t>(problem.heads * problem.seqlen_q), 4.0F);
+    const std::size_t bytes = queries.size() * 2;
+    const driver::DeviceMemory q = upload_halves(queries), kv = upload_halves(keys),
+                               there_lse = upload(lse.data(), lse.size() * sizeof(float)),
+                               dq(device(), bytes), dk(device(), bytes), dv(device(), bytes),
+                               workspace(device(),
+                                         Backward::workspace_bytes(device(), problem, {}, shifted));
     constexpr strobe::Device kThere{.kind = strobe::Device::Kind::cuda};
     const auto view = [&](const driver::DeviceMemory& memory) {
-      return TensorView::contiguous(memory.data(), DType::bf16, {1, kLength, 1, kDim}, kThere);
+      return TensorView::contiguous(memory.data(), DType::bf16,
+                                    {1, problem.seqlen_q, problem.heads, problem.dim}, kThere);
     };
-    backward.run(
-        {.q = view(q),
-         .k = view(kv),
-         .v = view(kv),
-         .out = view(q),
-         .lse = TensorView::contiguous(there_lse.data(), DType::fp32, {1, 1, kLength}, kThere),
-         .dout = view(q),
-         .dq = view(dq),
-         .dk = view(dk),
-         .dv = view(dv)},
-        workspace.data(), stream.get());
+    const Tensors tensors{
+        .q = view(q),
+        .k = view(kv),
+        .v = view(kv),
+        .out = view(q),
+        .lse = TensorView::contiguous(there_lse.data(), DType::fp32,
+                                      {1, problem.heads, problem.seqlen_q}, kThere),
+        .dout = view(q),
+        .dq = view(dq),
+        .dk = view(dk),
+        .dv = view(dv)};
+    EXPECT_TRUE(backward.takes(tensors));
+    backward.run(tensors, workspace.data(), stream.get());
     std::vector<float> numbers;
     for (const auto* memory : {&dq, &dk, &dv}) {
-      std::vector<std::uint16_t> rows(kElements);
-      driver::copy_async(rows.data(), memory->data(), kElements * 2, stream.get());
+      std::vector<std::uint16_t> halves(queries.size());
+      driver::copy_async(halves.data(), memory->data(), bytes, stream.get());
       stream.synchronize();
-      for (const std::uint16_t x : rows)
+      for (const std::uint16_t x : halves)
         numbers.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16));
     }
     return numbers;
-  };
+  }
 
+  /// Something for every element, and `odd` where `is_odd` of its index.
+  template <class IsOdd>
+  static std::vector<float> operand(std::size_t elements, float odd, IsOdd is_odd) {
+    std::vector<float> numbers;
+    for (std::size_t i = 0; i < elements; ++i)
+      numbers.push_back(is_odd(i) ? odd : static_cast<float>(i * 7 % 11) / 8 - 0.5F);
+    return numbers;
+  }
+
+  static constexpr std::array kNoNumbers = {std::numeric_limits<float>::quiet_NaN(),
+                                            std::numeric_limits<float>::infinity()};
+};
+
+TEST_F(HopperBackwardOnGpu, WhatAMaskHidesMayBeAnything) {
+  constexpr std::size_t kLength = 130;
+  constexpr std::size_t kDim = 64;
+  constexpr std::size_t kElements = kLength * kDim;
+  const Problem problem{.pass = Pass::backward, .seqlen_q = kLength, .dim = kDim, .causal = true};
+  // Of queries and dout, the first row holds `odd`, which sees the first key alone; of keys and
+  // values the last one, which the last query alone sees.
+  const auto gradients_with = [&](float odd) {
+    return gradients_of(
+        problem, false, operand(kElements, odd, [](std::size_t i) { return i / kDim == 0; }),
+        operand(kElements, odd, [](std::size_t i) { return i / kDim == kLength - 1; }));
+  };
   const std::vector<float> expected = gradients_with(0);
-  for (const float odd :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  for (const float odd : kNoNumbers) {
     const std::vector<float> output = gradients_with(odd);
     for (std::size_t i = 0; i < 3 * kElements; ++i) {
       const std::size_t row = i % kElements / kDim;
       if (row == 0 || row == kLength - 1) continue;
       ASSERT_NEAR(output[i], expected[i], 4e-2) << "dq, dk, dv: " << i / kElements << ", " << row;
+    }
+  }
+}
+
+TEST_F(HopperBackwardOnGpu, HeadsThatShareChunksDoNotMindEachOther) {
+  constexpr std::size_t kLength = 70;
+  constexpr std::size_t kHeads = 8;
+  constexpr std::size_t kDim = 21;
+  constexpr std::size_t kElements = kLength * kHeads * kDim;
+  const Problem problem{.pass = Pass::backward, .seqlen_q = kLength, .heads = kHeads, .dim = kDim};
+  const auto head_of = [](std::size_t i) { return i / kDim % kHeads; };
+  const auto gradients_with = [&](float odd) {
+    const auto of_odd_head = [&](std::size_t i) { return head_of(i) == 3; };
+    const std::vector<float> numbers = operand(kElements, odd, of_odd_head);
+    return gradients_of(problem, true, numbers, numbers);
+  };
+  const std::vector<float> expected = gradients_with(0);
+  for (const float odd : kNoNumbers) {
+    const std::vector<float> output = gradients_with(odd);
+    for (std::size_t i = 0; i < 3 * kElements; ++i) {
+      if (head_of(i % kElements) != 3) {
+        ASSERT_EQ(output[i], expected[i])
+            << "dq, dk, dv: " << i / kElements << ", " << i % kElements;
+      }
     }
   }
 }

@@ -117,11 +117,12 @@ TEST(HopperForward, TakesWhatItWasMadeFor) {
         "b1 sq9 h1 d256 bf16", "b1 sq128 h2 d64 bf16 w20:3", "lq9,3 lk9,3 h2 d64 bf16",
         "b1 sq128 h2 d192 dv128 bf16", "b1 sq128 h2 d64 bf16 cap5",
         "b1 sq128 h2 d64 bf16 sinks alibi", "b1 sq127 sk128 h2 d64 bf16 bias:hqk",
-        "b1 sq128 h2 d64 bf16 bias:k", "b1 sq128 h2 d64 bf16 drop0.2"}) {
+        "b1 sq128 h2 d64 bf16 bias:k", "b1 sq128 h2 d64 bf16 drop0.2", "b1 sq9 h2 d60 bf16",
+        "b1 sq9 h2 d1 dv255 fp16"}) {
     EXPECT_TRUE(takes(Problem::parse(problem), kHopper)) << problem;
   }
-  for (const char* problem : {"b1 sq128 h2 d64 fp32", "b1 sq128 h2 d60 bf16",
-                              "b1 sq128 h2 d264 bf16", "b1 sq128 h2 d64 dv130 bf16",
+  for (const char* problem : {"b1 sq128 h2 d64 fp32", "b1 sq128 h2 d257 bf16",
+                              "b1 sq128 h2 d264 bf16", "b1 sq128 h2 d64 dv257 bf16",
                               "b1 sq128 sk130 h2 d64 bf16 bias:hqk", "b1 sq128 h2 d64 bf16 bwd"}) {
     EXPECT_FALSE(takes(Problem::parse(problem), kHopper)) << problem;
   }
@@ -135,23 +136,25 @@ TEST(HopperForward, TakesTensorsWhoseRowsAreAligned) {
   alignas(16) static std::array<std::uint16_t, 4096> memory;
   const auto view = TensorView::contiguous(memory.data(), DType::bf16, {2, 8, 2, 64});
   const Tensors fine{.q = view, .k = view, .v = view, .out = view};
-  EXPECT_TRUE(Forward::takes(fine));
+  EXPECT_TRUE(Forward::takes({.dim = 64, .value_dim = 64}, fine));
   Tensors tensors = fine;
   tensors.k.data = memory.data() + 4;
-  EXPECT_FALSE(Forward::takes(tensors)) << "a row begins between multiples of 16";
+  EXPECT_FALSE(Forward::takes({.dim = 64, .value_dim = 64}, tensors))
+      << "a row begins between multiples of 16";
   tensors = fine;
   tensors.out.strides[1] = 132;
-  EXPECT_FALSE(Forward::takes(tensors)) << "the next one does";
+  EXPECT_FALSE(Forward::takes({.dim = 64, .value_dim = 64}, tensors)) << "the next one does";
   tensors = fine;
   tensors.v.strides[2] = 0;
-  EXPECT_FALSE(Forward::takes(tensors)) << "heads are broadcast";
+  EXPECT_FALSE(Forward::takes({.dim = 64, .value_dim = 64}, tensors)) << "heads are broadcast";
   tensors = fine;
   tensors.k.shape[1] = 0;
-  EXPECT_FALSE(Forward::takes(tensors)) << "nothing to copy";
+  EXPECT_FALSE(Forward::takes({.dim = 64, .value_dim = 64}, tensors)) << "nothing to copy";
   tensors = fine;
   tensors.q.shape[0] = 1;
   tensors.q.strides[0] = 3;
-  EXPECT_TRUE(Forward::takes(tensors)) << "the stride of an axis of one means nothing";
+  EXPECT_TRUE(Forward::takes({.dim = 64, .value_dim = 64}, tensors))
+      << "the stride of an axis of one means nothing";
 }
 
 TEST(HopperForward, TakesABiasWhoseRowsAreAligned) {
@@ -162,22 +165,25 @@ TEST(HopperForward, TakesABiasWhoseRowsAreAligned) {
                      .v = view,
                      .out = view,
                      .bias = TensorView::contiguous(memory.data(), DType::bf16, {2, 2, 8, 16})};
-  EXPECT_TRUE(Forward::takes(fine));
+  EXPECT_TRUE(Forward::takes({.dim = 64, .value_dim = 64}, fine));
   for (const std::size_t broadcast : {0U, 1U}) {
     Tensors tensors = fine;
     tensors.bias.strides[broadcast] = 0;
-    EXPECT_TRUE(Forward::takes(tensors)) << "the same for every sequence, or head";
+    EXPECT_TRUE(Forward::takes({.dim = 64, .value_dim = 64}, tensors))
+        << "the same for every sequence, or head";
     EXPECT_EQ(bias_rows(tensors.bias).shape[broadcast == 0 ? 0 : 2], 1);
   }
   Tensors tensors = fine;
   tensors.bias.strides[2] = 0;
-  EXPECT_FALSE(Forward::takes(tensors)) << "queries that are broadcast, of a bias that has them";
+  EXPECT_FALSE(Forward::takes({.dim = 64, .value_dim = 64}, tensors))
+      << "queries that are broadcast, of a bias that has them";
   tensors = fine;
   tensors.bias.strides[2] = 20;
-  EXPECT_FALSE(Forward::takes(tensors)) << "a row begins between multiples of 16";
+  EXPECT_FALSE(Forward::takes({.dim = 64, .value_dim = 64}, tensors))
+      << "a row begins between multiples of 16";
   tensors = fine;
   tensors.bias.data = memory.data() + 1;
-  EXPECT_FALSE(Forward::takes(tensors)) << "the first one does";
+  EXPECT_FALSE(Forward::takes({.dim = 64, .value_dim = 64}, tensors)) << "the first one does";
 }
 
 TEST(HopperForward, ItsProductsOverlap) {
@@ -232,7 +238,8 @@ class HopperForwardOnGpu : public test::OnGpuWithCompiler {
   static std::vector<float> output_of(const Problem& problem, SoftmaxReference reference, Keys keys,
                                       Values values, const std::vector<float>& bias_of_keys = {}) {
     const driver::ContextScope scope(device());
-    const Forward forward(device(), problem, {.reference = reference});
+    const PlanOptions options{.reference = reference};
+    const Forward forward(device(), problem, options);
     const driver::Stream stream(device());
     const auto operand_of = [&](auto number) {
       std::vector<std::uint16_t> operand;
@@ -252,7 +259,8 @@ class HopperForwardOnGpu : public test::OnGpuWithCompiler {
     for (const float x : bias_of_keys) bias_there.push_back(upper_half(x));
     const driver::DeviceMemory bias(device(), bias_there.size() * 2);
     driver::copy_async(bias.data(), bias_there.data(), bias_there.size() * 2, stream.get());
-    const driver::DeviceMemory workspace(device(), forward.workspace_bytes());
+    const driver::DeviceMemory workspace(device(),
+                                         Forward::workspace_bytes(device(), problem, options));
     driver::fill_async(q.data(), 0x3D, q_bytes, stream.get());
     driver::copy_async(k.data(), k_there.data(), k_bytes, stream.get());
     driver::copy_async(v.data(), v_there.data(), k_bytes, stream.get());

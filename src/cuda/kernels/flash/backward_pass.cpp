@@ -8,17 +8,23 @@ namespace strobe::cuda::flash {
 
 bool BackwardPass::has_hopper_kernel(const Problem& problem,
                                      const jit::Architecture& architecture) {
-  return hopper_is_on() && hopper_backward::takes(Padding::padded(problem), architecture);
+  return hopper_is_on() && hopper_backward::takes(problem, architecture);
 }
 
 BackwardPass::BackwardPass(const driver::Device& device, const Problem& problem,
                            const PlanOptions& options)
     : device_(device), problem_(problem), options_(options) {
-  if (has_hopper_kernel(problem, jit::Architecture::of(device)))
-    hopper_ =
-        std::make_unique<const PaddedPass<hopper_backward::Backward>>(device, problem, options);
-  else
+  if (!has_hopper_kernel(problem, jit::Architecture::of(device))) {
     portable();
+    return;
+  }
+  hopper_ = std::make_unique<const PaddedPass<hopper_backward::Backward>>(device, problem, options);
+  if (hopper_backward::Backward::shifts(problem, options)) {
+    hopper_in_place_ =
+        std::make_unique<const hopper_backward::Backward>(device, problem, options, true);
+  } else {
+    hopper_->kernels();
+  }
 }
 
 const portable_backward::Backward& BackwardPass::portable() const {
@@ -29,22 +35,30 @@ const portable_backward::Backward& BackwardPass::portable() const {
 }
 
 TuningRecord BackwardPass::tuning() const {
-  return hopper_ ? hopper_->tuning() : portable().tuning();
+  if (hopper_in_place_) return hopper_in_place_->tuning();
+  return hopper_ ? hopper_->kernels().tuning() : portable().tuning();
 }
 
 std::size_t BackwardPass::workspace_bytes() const {
   if (!hopper_) return portable().workspace_bytes();
-  // All that the portable ones need, if rows need no padding. Others come to them only for a bias
+  if (hopper_in_place_) return std::max(hopper_->workspace_bytes(), bytes_in_place());
+  // All that the portable ones need, if heads need no copies. Others come to them only for a bias
   // that lies anywhere, and what they copy then the others would copy too.
   WorkspacePlan for_portable;
   portable_backward::plan_arrays(problem_, portable_backward::features_of(problem_, options_),
                                  jit::Architecture::of(device_), for_portable);
-  const bool pads = problem_.bias && Padding::padded(problem_) != problem_;
-  return pads ? hopper_->workspace_bytes() + for_portable.bytes()
-              : std::max(hopper_->workspace_bytes(), for_portable.bytes());
+  const bool copies = problem_.bias && Padding::has_copies(problem_);
+  return copies ? hopper_->workspace_bytes() + for_portable.bytes()
+                : std::max(hopper_->workspace_bytes(), for_portable.bytes());
+}
+
+std::size_t BackwardPass::bytes_in_place() const {
+  return hopper_backward::Backward::workspace_bytes(device_, problem_, options_, true);
 }
 
 void BackwardPass::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
+  if (hopper_in_place_ && hopper_in_place_->takes(tensors))
+    return hopper_in_place_->run(tensors, workspace, stream);
   if (hopper_ && hopper_->run(tensors, workspace, stream)) return;
   portable().run(tensors, workspace, stream);
 }

@@ -24,11 +24,14 @@ class BackwardPass {
 
  private:
   const portable_backward::Backward& portable() const;
+  std::size_t bytes_in_place() const;
 
   const driver::Device& device_;
   Problem problem_;
   PlanOptions options_;
   std::unique_ptr<const PaddedPass<hopper_backward::Backward>> hopper_{};
+  /// For heads that it would copy, but which may also be taken as they lie.
+  std::unique_ptr<const hopper_backward::Backward> hopper_in_place_{};
   mutable std::once_flag portable_once_{};
   /// Beside the other one, made when the first operands come that lie as only it can take them.
   mutable std::unique_ptr<const portable_backward::Backward> portable_{};

@@ -53,9 +53,9 @@ class Flash final : public Implementation {
     if (!has_hopper_kernel(problem, device))
       Implementation::keep_variant(problem, options, tuned);
     else if (problem.pass == Pass::forward)
-      hopper_forward::keep_variant(device, Padding::padded(problem), options, tuned);
+      hopper_forward::keep_variant(device, problem, options, tuned);
     else
-      hopper_backward::keep_variant(device, Padding::padded(problem), options, tuned);
+      hopper_backward::keep_variant(device, problem, options, tuned);
   }
 
  protected:
@@ -82,11 +82,10 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& /*an
 
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options,
                                   const jit::Architecture& architecture, int multiprocessors) {
-  const Problem padded = Padding::padded(problem);
-  if (hopper_forward::takes(padded, architecture))
-    return hopper_forward::variants(padded, options, multiprocessors);
-  if (hopper_backward::takes(padded, architecture))
-    return hopper_backward::variants(padded, options);
+  if (hopper_forward::takes(problem, architecture))
+    return hopper_forward::variants(problem, options, multiprocessors);
+  if (hopper_backward::takes(problem, architecture))
+    return hopper_backward::variants(problem, options);
   return {};
 }
 

@@ -5,16 +5,18 @@
 namespace strobe::cuda::flash {
 
 bool ForwardPass::has_hopper_kernel(const Problem& problem, const jit::Architecture& architecture) {
-  return hopper_is_on() && hopper_forward::takes(Padding::padded(problem), architecture);
+  return hopper_is_on() && hopper_forward::takes(problem, architecture);
 }
 
 ForwardPass::ForwardPass(const driver::Device& device, const Problem& problem,
                          const PlanOptions& options)
     : device_(device), problem_(problem), options_(options) {
-  if (has_hopper_kernel(problem, jit::Architecture::of(device)))
+  if (has_hopper_kernel(problem, jit::Architecture::of(device))) {
     hopper_ = std::make_unique<const PaddedPass<hopper_forward::Forward>>(device, problem, options);
-  else
+    hopper_->kernels();
+  } else {
     portable();
+  }
 }
 
 const portable_forward::Forward& ForwardPass::portable() const {
@@ -25,7 +27,7 @@ const portable_forward::Forward& ForwardPass::portable() const {
 }
 
 TuningRecord ForwardPass::tuning() const {
-  return hopper_ ? hopper_->tuning() : portable().tuning();
+  return hopper_ ? hopper_->kernels().tuning() : portable().tuning();
 }
 
 std::size_t ForwardPass::workspace_bytes() const {

@@ -1,41 +1,51 @@
 #pragma once
 
+#include <memory>
+#include <mutex>
+
 #include "cuda/kernels/flash/padding.h"
 
 namespace strobe::cuda::flash {
 
-/// A pass by `Kernels` that take rows of whole chunks alone, for any.
+/// A pass by `Kernels` that take heads only if they begin at chunks of 16 bytes, for any.
 template <class Kernels>
 class PaddedPass {
  public:
-  template <class... Arguments>
-  PaddedPass(const driver::Device& device, const Problem& problem, const Arguments&... arguments)
-      : problem_(problem),
+  PaddedPass(const driver::Device& device, const Problem& problem, const PlanOptions& options)
+      : device_(device),
+        problem_(problem),
+        options_(options),
         padding_(device, problem_, workspace_),
-        kernels_(device, Padding::padded(problem), arguments...),
-        kernels_workspace_(workspace_.take(static_cast<std::int64_t>(kernels_.workspace_bytes()))) {
-  }
+        kernels_workspace_(workspace_.take(
+            static_cast<std::int64_t>(Kernels::workspace_bytes(device, problem, options)))) {}
 
-  TuningRecord tuning() const { return kernels_.tuning(); }
+  /// Compiled when they are first asked for.
+  const Kernels& kernels() const {
+    std::call_once(
+        once_, [this] { kernels_ = std::make_unique<const Kernels>(device_, problem_, options_); });
+    return *kernels_;
+  }
   std::size_t workspace_bytes() const { return workspace_.bytes(); }
 
   /// False if the kernels cannot take tensors that lie so, which no copies are.
   bool run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
     std::byte* const begin = aligned_workspace(workspace);
     const Tensors places = padding_.places(tensors, begin);
-    if (!kernels_.takes(places)) return false;
-    padding_.copy_in(tensors, begin, stream);
-    kernels_.run(places, begin + kernels_workspace_, stream);
-    padding_.copy_out(tensors, begin, stream);
+    if (!kernels().takes(places)) return false;
+    padding_.copy(tensors, begin, stream);
+    kernels().run(places, begin + kernels_workspace_, stream);
     return true;
   }
 
  private:
+  const driver::Device& device_;
   Problem problem_;
+  PlanOptions options_;
   WorkspacePlan workspace_{};
   Padding padding_;
-  Kernels kernels_;
   std::size_t kernels_workspace_;
+  mutable std::once_flag once_{};
+  mutable std::unique_ptr<const Kernels> kernels_{};
 };
 
 }  // namespace strobe::cuda::flash

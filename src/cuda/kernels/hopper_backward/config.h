@@ -11,8 +11,9 @@ namespace strobe::cuda {
 /// What the kernel computes.
 struct HopperBackwardFeatures {
   Arithmetic arithmetic = Arithmetic::bf16;  ///< bf16 or fp16
-  int dim = 128;                             ///< of queries and keys, a multiple of 8 to 256
+  int dim = 128;                             ///< of queries and keys, up to 256
   int value_dim = 128;                       ///< likewise
+  bool shifted = false;  ///< heads may begin within chunks of 16 bytes, see HeadColumns
   bool window_left = false;
   bool window_right = false;  ///< also if causal
   bool variable_length = false;
@@ -24,16 +25,29 @@ struct HopperBackwardFeatures {
   bool deterministic = false;  ///< dq is bit-equal in every run; dk and dv always are
 };
 
+/// Columns of tiles of keys, and of values.
+constexpr int key_columns(const HopperBackwardFeatures& features) {
+  return tile_columns(features.dim, features.shifted);
+}
+constexpr int value_columns(const HopperBackwardFeatures& features) {
+  return tile_columns(features.value_dim, features.shifted);
+}
+constexpr int most_columns(const HopperBackwardFeatures& features) {
+  return std::max(key_columns(features), value_columns(features));
+}
+
 /// How it is cut. Two warpgroups compute: they have 64 keys each, or have the same 64 and one has
 /// dk, the other dv and dq.
 struct HopperBackwardShape {
   int block_queries = 64;
   bool splits_gradients = false;
-  bool keys_lag = false;  ///< dk is multiplied a block later, where there are registers for it,
-                          ///< rather than dq; not if split
-  int query_slots = 2;    ///< in shared memory; dout has two
-  int slice_slots = 1;    ///< of a warpgroup that has dq, for what is on its way to the sums; with
-                          ///< none it adds to them itself
+  bool keys_lag = false;     ///< dk is multiplied a block later, where there are registers for it,
+                             ///< rather than dq; not if split
+  bool scores_last = false;  ///< the next scores are multiplied when all else of a block is, where
+                             ///< there are no registers for both; likewise
+  int query_slots = 2;       ///< in shared memory; dout has two
+  int slice_slots = 1;  ///< of a warpgroup that has dq, for what is on its way to the sums; with
+                        ///< none it adds to them itself
 
   bool operator==(const HopperBackwardShape&) const = default;
 
@@ -62,7 +76,7 @@ struct Candidate {
   HopperBackwardShape shape;
 
   constexpr bool serves(const HopperBackwardFeatures& features) const {
-    return std::max(features.dim, features.value_dim) <= dim &&
+    return most_columns(features) <= dim &&
            features.softcap + features.bias + features.alibi + features.dropout <= extras &&
            divides_slices(features);
   }
@@ -70,8 +84,7 @@ struct Candidate {
   /// Whether warpgroups that divide the slices of dq have as many each: one would otherwise wait
   /// for a slice that nobody makes.
   constexpr bool divides_slices(const HopperBackwardFeatures& features) const {
-    return shape.splits_gradients || shape.block_queries > 64 ||
-           (features.dim > 64 && features.dim <= 128);
+    return shape.splits_gradients || shape.block_queries > 64 || key_columns(features) > 64;
   }
 };
 
@@ -85,19 +98,28 @@ inline constexpr std::array kCandidates = {
     Candidate{128, 0, {.block_queries = 64, .keys_lag = true, .query_slots = 3}},
     Candidate{128, 1, {.block_queries = 64, .query_slots = 3}},
     Candidate{128, 1, {.block_queries = 64, .query_slots = 2}},  // beside a bias
+    Candidate{136, 0, {.block_queries = 64, .scores_last = true}},
     Candidate{192, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 3}},
     Candidate{256, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 1}},
 };
 
 /// Columns of dq that a warpgroup computes at a time; see QuerySlices.
 constexpr int slice_columns(const HopperBackwardConfig& config) {
-  return config.shape.block_queries > 64 ? (config.features.dim + 15) / 16 * 16 : 64;
+  constexpr int kPanel = 64;
+  const auto& [features, shape] = config;
+  const int columns = key_columns(features);
+  if (shape.block_queries > 64) return (columns + 15) / 16 * 16;
+  const bool two = !shape.splits_gradients && columns > 2 * kPanel;
+  return two ? columns - kPanel : kPanel;
 }
 
 /// Floats of the sums of dq for a block of queries of a head.
 constexpr int tile_floats(const HopperBackwardConfig& config) {
+  constexpr int kPanel = 64;
   const int columns = slice_columns(config);
-  return config.shape.block_queries * ((config.features.dim + columns - 1) / columns * columns);
+  if (config.shape.block_queries > 64) return config.shape.block_queries * columns;
+  const int beyond = key_columns(config.features) - (columns - kPanel);
+  return config.shape.block_queries * columns * ((beyond + kPanel - 1) / kPanel);
 }
 
 }  // namespace hopper_backward
@@ -116,8 +138,8 @@ constexpr int shared_bytes(const HopperBackwardConfig& config) {
   const int statistics = kStages * shape.block_queries * 8;
   const int bias_rows = !features.bias ? 0 : features.bias_per_query ? shape.block_queries : 8;
   const int bias = kStages * bias_rows * row_bytes(shape.block_keys());
-  return rows * row_bytes(features.dim) + value_rows * row_bytes(features.value_dim) + scores +
-         slices + bias + statistics + kControl;
+  return rows * row_bytes(key_columns(features)) + value_rows * row_bytes(value_columns(features)) +
+         scores + slices + bias + statistics + kControl;
 }
 
 /// Whether a multiprocessor has as much.
@@ -127,8 +149,7 @@ constexpr bool fits(const HopperBackwardConfig& config) {
 
 inline HopperBackwardConfig choose_hopper_backward(const HopperBackwardFeatures& features) {
   // Faster where the copy unit has enough to do.
-  const bool adds_itself =
-      !features.deterministic && std::max(features.dim, features.value_dim) > 128;
+  const bool adds_itself = !features.deterministic && most_columns(features) > 128;
   HopperBackwardConfig config{features, {}};
   for (const auto& candidate : hopper_backward::kCandidates) {
     config.shape = candidate.shape;
@@ -149,6 +170,9 @@ inline jit::KernelDescription description(const HopperBackwardConfig& config) {
           .constants = {arithmetic_constant(features.arithmetic),
                         {"kDim", features.dim},
                         {"kValueDim", features.value_dim},
+                        {"kShifted", features.shifted},
+                        {"kKeyColumns", key_columns(features)},
+                        {"kValueColumns", value_columns(features)},
                         {"kWindowLeft", features.window_left},
                         {"kWindowRight", features.window_right},
                         {"kVariableLength", features.variable_length},
@@ -160,10 +184,12 @@ inline jit::KernelDescription description(const HopperBackwardConfig& config) {
                         {"kDeterministic", features.deterministic},
                         {"kSplitsGradients", shape.splits_gradients},
                         {"kKeysLag", shape.keys_lag},
+                        {"kScoresLast", shape.scores_last},
                         {"kQuerySlots", shape.query_slots},
                         {"kBlockQueries", shape.block_queries},
                         {"kBlockKeys", shape.block_keys()},
                         {"kSliceWriters", shape.slice_writers()},
+                        {"kSliceColumns", hopper_backward::slice_columns(config)},
                         {"kSliceSlots", shape.slice_slots},
                         {"kTileFloats", hopper_backward::tile_floats(config)},
                         {"kProducerRegisters", config.kProducerRegisters},

@@ -14,13 +14,15 @@ class Epilogue {
   /// Starts to store the gradients of the warpgroup's keys by way of `rows`, where the keys were.
   template <int tiles>
   STROBE_DEVICE void store_keys(float (&sums)[tiles][4], Word rows, const TensorMap& map) const {
-    store<KeyTile, config::kDim>(sums, params_.scale, rows, map, params_.dk, params_.dk_strides);
+    store<KeyTile, config::kDim>(sums, params_.scale, rows, map, params_.dk, params_.dk_strides,
+                                 params_.k_place);
   }
   /// Likewise of values.
   template <int tiles>
   STROBE_DEVICE void store_values(float (&sums)[tiles][4], Word rows, const TensorMap& map) const {
     const float scale = config::kDropout ? params_.dropout_scale : 1.0F;
-    store<ValueTile, config::kValueDim>(sums, scale, rows, map, params_.dv, params_.dv_strides);
+    store<ValueTile, config::kValueDim>(sums, scale, rows, map, params_.dv, params_.dv_strides,
+                                        params_.v_place);
   }
 
   /// Shared memory must be there until the stores have read it.
@@ -29,10 +31,12 @@ class Epilogue {
   }
 
  private:
-  /// Sums times `factor`. Says so if any of them is not finite.
+  /// Sums times `factor`, whose columns lie as the heads at `place`. Says so if any of them is not
+  /// finite.
   template <class RowTile, int dim, int tiles>
   STROBE_DEVICE void store(float (&sums)[tiles][4], float factor, Word rows, const TensorMap& map,
-                           void* to, const RowStrides& strides) const {
+                           void* to, const RowStrides& strides, const HeadPlace& place) const {
+    constexpr bool kWholeChunks = !config::kShifted && dim % kChunkElements == 0;
     float probe = 0;  // NaN if anything is not finite
 #pragma unroll
     for (int i = 0; i < tiles * 4; ++i) {
@@ -45,8 +49,14 @@ class Epilogue {
     ptx::fence_async_proxy();
     constexpr int kFirstBarrier = 2;  // one for each warpgroup
     ptx::sync_threads(kFirstBarrier + warp_index() / 4 - 1, kWarpgroupThreads);
-    if (config::kVariableLength && first_key_ + kWarpgroupRows > block_.sequence.length_k) {
-      store_rows<RowTile, dim>(rows, block_.rows(to, strides, first_key_), strides.row);
+    if (!kWholeChunks ||
+        (config::kVariableLength && first_key_ + kWarpgroupRows > block_.sequence.length_k)) {
+      const RowCopy copy = {
+          0, larger(smaller(block_.sequence.length_k - first_key_, kWarpgroupRows), 0),
+          config::kShifted ? HeadColumns(place, block_.head).first : 0,
+          static_cast<int>(threadIdx.x) % kWarpgroupThreads, kWarpgroupThreads};
+      copy.store<RowTile, dim, kWholeChunks>(rows, block_.rows(to, strides, first_key_),
+                                             strides.row);
     } else if (is_first_of_warpgroup() && first_key_ < block_.sequence.length_k) {
       store_boxes<RowTile>(rows, map);
     }
@@ -61,18 +71,6 @@ class Epilogue {
       ptx::store_box(map, origin, rows + panel * RowTile::kPanelBytes);
     }
     ptx::commit_stores();
-  }
-
-  /// Where a box would also cover rows of the next sequence: chunk by chunk.
-  template <class RowTile, int dim>
-  STROBE_DEVICE void store_rows(Word rows, Storage* to, Wide stride) const {
-    constexpr int kChunks = dim / 8;
-    const int count = smaller(block_.sequence.length_k - first_key_, kWarpgroupRows);
-    for (int i = static_cast<int>(threadIdx.x) % kWarpgroupThreads; i < count * kChunks;
-         i += kWarpgroupThreads) {
-      *reinterpret_cast<uint4*>(to + i / kChunks * stride + i % kChunks * 8) =
-          ptx::load_chunk(rows + RowTile::chunk_offset(i / kChunks, i % kChunks));
-    }
   }
 
   const Params& params_;

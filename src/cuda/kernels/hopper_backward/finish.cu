@@ -1,6 +1,7 @@
 // After the main kernel: dq from its sums, and whatever gradients came out as no number where the
 // mask hides what is none. Compiled with the configuration of portable_backward's rows.cu.
 
+#include "device/head_columns.cuh"
 #include "device/packed_blocks.cuh"
 #include "kernels/hopper_backward/query_slices.cuh"
 #include "kernels/portable_backward/hidden_gradients.cuh"
@@ -8,10 +9,11 @@
 namespace strobe::cuda {
 namespace {
 
-using Slices = QuerySlices<config::kTileQueries, config::kDim>;
+using Slices = QuerySlices<config::kTileQueries, config::kTileColumns, config::kSliceColumns>;
 
-constexpr int kChunkElements = 8;
-constexpr int kChunks = config::kDim / kChunkElements;
+constexpr bool kWholeChunks = config::kDim % kChunkElements == 0 && !config::kShifted;
+/// Of a row; one that begins within a chunk may have one more.
+constexpr int kChunks = ceil_div(config::kDim, kChunkElements) + (kWholeChunks ? 0 : 1);
 
 /// A block of queries of a head, as tile_of numbers them.
 struct QueryTileRows {
@@ -40,22 +42,38 @@ struct QueryTileRows {
   }
 };
 
-/// Converts eight columns of a row. Returns whether all of them are finite.
-STROBE_DEVICE bool finish_chunk(const Params& params, const float* sums, int row, int column,
-                                Storage* to) {
-  union {
-    Word pairs[kChunkElements / 2];
-    uint4 whole;
-  } chunk;
+/// Converts eight elements of a row whose sums lie in a chunk of columns. Returns zero, or NaN if
+/// one of them is not finite.
+STROBE_DEVICE float finish_chunk(const Params& params, const float* sums, int row, int column,
+                                 Storage* to, int element) {
+  Word pairs[kChunkElements / 2];
   float probe = 0;
 #pragma unroll
   for (int e = 0; e < kChunkElements; e += 2) {
     const float2 two = *reinterpret_cast<const float2*>(sums + Slices::offset_of(row, column + e));
-    chunk.pairs[e / 2] = Element::pack(two.x * params.scale, two.y * params.scale);
+    pairs[e / 2] = Element::pack(two.x * params.scale, two.y * params.scale);
     probe = fmaf(two.x, 0.0F, fmaf(two.y, 0.0F, probe));
   }
-  *reinterpret_cast<uint4*>(to + column) = chunk.whole;
-  return probe == 0;
+  store_elements(to, element, config::kDim, {pairs[0], pairs[1], pairs[2], pairs[3]});
+  return probe;
+}
+
+/// Likewise of any columns.
+STROBE_DEVICE float finish_elements(const Params& params, const float* sums, int row, int column,
+                                    Storage* to, int element) {
+  float probe = 0;
+#pragma unroll 1
+  for (int e = larger(-element, 0); e < smaller(kChunkElements, config::kDim - element); ++e) {
+    const float x = sums[Slices::offset_of(row, column + e)];
+    to[element + e] = Element::narrow(x * params.scale);
+    probe = fmaf(x, 0.0F, probe);
+  }
+  return probe;
+}
+
+/// Of the sums, that is the head's: they lie as the keys do, and these as the queries.
+STROBE_DEVICE int first_column_of(const Params& params, int head) {
+  return elements_before(static_cast<const Storage*>(params.q) + head * params.q_strides.head);
 }
 
 /// Two neighbours in a row for two threads, then the next row: so are both reads and writes
@@ -63,22 +81,32 @@ STROBE_DEVICE bool finish_chunk(const Params& params, const float* sums, int row
 STROBE_DEVICE void finish_tile(const Params& params, Word tile) {
   constexpr int kRounds = ceil_div(config::kTileQueries * round_up(kChunks, 2), kThreads);
   const QueryTileRows rows(params, tile);
+  const int first_column = config::kShifted ? first_column_of(params, rows.head) : 0;
   const float* const sums = params.dq_sums + static_cast<Wide>(tile) * Slices::kTileFloats;
   for (int round = 0; round < kRounds; ++round) {
     const int i = round * kThreads + static_cast<int>(threadIdx.x);
     const int row = i / 2 % config::kTileQueries;
-    const int column = (i / 2 / config::kTileQueries * 2 + i % 2) * kChunkElements;
     const int query = rows.first + row;
-    const bool exists = query < rows.sequence.length_q && column < config::kDim;
-    const bool finite = !exists || finish_chunk(params, sums, row, column, rows.row(params, query));
-    Word wrong = __ballot_sync(kAllLanes, !finite);
+    Storage* const to = rows.row(params, query);
+    const int element = (i / 2 / config::kTileQueries * 2 + i % 2) * kChunkElements -
+                        (kWholeChunks ? 0 : elements_before(to));
+    const bool exists = query < rows.sequence.length_q && element < config::kDim;
+    const int column = element + first_column;
+    float probe = 0;
+    if (exists) {
+      probe = kWholeChunks || config::kShifted
+                  ? finish_chunk(params, sums, row, column, to, element)
+                  : finish_elements(params, sums, row, column, to, element);
+    }
+    Word wrong = __ballot_sync(kAllLanes, probe != 0);
     __syncwarp();
     for (; wrong != 0; wrong &= wrong - 1) {
       const int lane = __ffs(static_cast<int>(wrong)) - 1;
       const int its_query = __shfl_sync(kAllLanes, query, lane);
-      const int its_column = __shfl_sync(kAllLanes, column, lane);
+      const int its_element = __shfl_sync(kAllLanes, element, lane);
       HiddenGradients{params, rows.sequence, rows.head}.repair_query(
-          rows.row(params, its_query), its_query, its_column, its_column + kChunkElements);
+          rows.row(params, its_query), its_query, larger(its_element, 0),
+          smaller(its_element + kChunkElements, config::kDim));
     }
   }
 }
@@ -108,7 +136,7 @@ STROBE_DEVICE void repair_keys(const Params& params) {
 
 /// `blocks` counts those of queries of a sequence, or of all that are packed. Grid: as many as one
 /// likes.
-extern "C" __global__ void __launch_bounds__(kThreads)
+extern "C" __global__ void __launch_bounds__(kThreads, kWholeChunks ? 0 : 1)
     hopper_finish(const __grid_constant__ Params params, const unsigned* not_finite) {
   const Word sequences = config::kVariableLength ? 1 : static_cast<Word>(params.sequences);
   const Word tiles = sequences * static_cast<Word>(params.heads) * static_cast<Word>(params.blocks);

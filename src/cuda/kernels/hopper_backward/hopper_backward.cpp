@@ -14,11 +14,13 @@ namespace {
 
 using portable_backward::blocks_of;
 
-HopperBackwardFeatures features_of(const Problem& problem, const PlanOptions& options) {
+HopperBackwardFeatures features_of(const Problem& problem, const PlanOptions& options,
+                                   bool shifted) {
   const Window window = problem.effective_window();
   return {.arithmetic = arithmetic_of(problem.dtype, false),
           .dim = static_cast<int>(problem.dim),
           .value_dim = static_cast<int>(problem.value_dim()),
+          .shifted = shifted,
           .window_left = window.left >= 0,
           .window_right = window.right >= 0,
           .variable_length = problem.varlen(),
@@ -28,6 +30,19 @@ HopperBackwardFeatures features_of(const Problem& problem, const PlanOptions& op
           .alibi = problem.alibi,
           .dropout = problem.dropout > 0,
           .deterministic = options.deterministic};
+}
+
+/// Those of rows alone, which come first. They read heads where they lie.
+PortableBackwardFeatures features_of_rows(const Problem& problem, const PlanOptions& options,
+                                          bool shifted) {
+  PortableBackwardFeatures features = portable_backward::features_of(problem, options);
+  features.aligned = !shifted;
+  return features;
+}
+
+constexpr std::string_view options_text(const HopperBackwardFeatures& features) {
+  if (features.shifted) return features.deterministic ? "deterministic, shifted" : "shifted";
+  return features.deterministic ? "deterministic" : "";
 }
 
 /// Blocks of a head's rows, of which the longest sequence has `length`: in all sequences together.
@@ -49,21 +64,20 @@ jit::Tunable tunable(const driver::Device& device, const Problem& problem,
   return {.device = device,
           .kernel = "hopper_backward",
           .source = "kernels/hopper_backward/kernel.cu",
-          .options = features.deterministic ? "deterministic" : "",
+          .options = options_text(features),
           .problem = problem};
 }
 
 Chosen<HopperBackwardConfig> config_of(const driver::Device& device, const Problem& problem,
-                                       const PlanOptions& options) {
-  const HopperBackwardFeatures features = features_of(problem, options);
+                                       const PlanOptions& options, bool shifted) {
+  const HopperBackwardFeatures features = features_of(problem, options, shifted);
   const auto read = [&](std::string_view text) { return parse_variant(text, features); };
   return choose_variant(choose_hopper_backward(features), options.variant, read, kVariantForm,
                         tunable(device, problem, features));
 }
 
-bool takes_dim(std::int64_t dim) {
-  return dim % 8 == 0 && dim <= kCandidates.back().dim;
-}
+constexpr std::int64_t kMaxDim = kCandidates.back().dim;
+constexpr int kChunk = 8;  // elements
 
 /// finish.cu is compiled as portable_backward's rows are.
 jit::KernelDescription finish_description(const PortableBackwardConfig& rows,
@@ -72,6 +86,9 @@ jit::KernelDescription finish_description(const PortableBackwardConfig& rows,
   kernel.name = "hopper_backward/finish";
   kernel.source = "kernels/hopper_backward/finish.cu";
   kernel.constants.push_back({"kTileQueries", config.shape.block_queries});
+  kernel.constants.push_back({"kTileColumns", key_columns(config.features)});
+  kernel.constants.push_back({"kSliceColumns", slice_columns(config)});
+  kernel.constants.push_back({"kShifted", config.features.shifted});
   return kernel;
 }
 
@@ -131,12 +148,23 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
   add({.dim = 192, .value_dim = 128, .window_right = true});
   add({.dim = 64, .value_dim = 256});
   add({.dim = 128, .value_dim = 64});
+  for (const bool causal : {false, true}) {
+    add({.dim = 129, .value_dim = 129, .window_right = causal});
+    add({.dim = 129, .value_dim = 129, .shifted = true, .window_right = causal});
+  }
+  add({.dim = 129, .value_dim = 129, .window_left = true, .variable_length = true});
+  add({.dim = 100, .value_dim = 52, .shifted = true, .window_right = true, .deterministic = true});
+  add({.dim = 249, .value_dim = 33, .shifted = true, .softcap = true, .dropout = true});
   HopperBackwardConfig adds_itself = choose_hopper_backward({.window_right = true});
   adds_itself.shape.slice_slots = 0;
   all.push_back(description(adds_itself));
-  all.push_back(finish_description(
-      choose_portable_backward(BackwardKernel::key_gradients, {}, architecture.number()),
-      choose_hopper_backward({})));
+  for (const HopperBackwardFeatures& features :
+       {HopperBackwardFeatures{}, {.dim = 129, .value_dim = 129, .shifted = true}}) {
+    PortableBackwardFeatures rows{.dim = features.dim, .value_dim = features.value_dim};
+    all.push_back(finish_description(
+        choose_portable_backward(BackwardKernel::key_gradients, rows, architecture.number()),
+        choose_hopper_backward(features)));
+  }
   return all;
 }
 
@@ -154,61 +182,100 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
   constexpr std::int64_t kMostBiased = 192;
   const bool biased = !problem.bias || (problem.keys() % 8 == 0 && problem.dim <= kMostBiased &&
                                         problem.value_dim() <= kMostBiased);
-  const HopperBackwardShape shape = choose_hopper_backward(features_of(problem, {})).shape;
+  const HopperBackwardShape shape = choose_hopper_backward(features_of(problem, {}, false)).shape;
   return architecture.major == 9 && architecture.specific && problem.pass == Pass::backward &&
-         half && biased && told && some && takes_dim(problem.dim) &&
-         takes_dim(problem.value_dim()) && problem.total_q() < kMost && problem.total_k() < kMost &&
+         half && biased && told && some && problem.dim <= kMaxDim &&
+         problem.value_dim() <= kMaxDim && problem.total_q() < kMost && problem.total_k() < kMost &&
          problem.heads * query_blocks(problem, shape) < kMost &&
          problem.heads * key_blocks(problem, shape) < kMost;
 }
 
-bool Backward::takes(const Tensors& tensors) {
+bool Backward::shifts(const Problem& problem, const PlanOptions& options) {
+  const HopperBackwardFeatures features = features_of(problem, options, true);
+  // What is loaded has few registers to clear it with beside a search for sequences or windows, and
+  // the gradients of a bias are computed from aligned rows. Some dims would need wider tiles than
+  // copies do, for which dk and dv have no room beside each other.
+  const bool has_room = !features.window_left && !features.variable_length && !features.bias;
+  const auto of_copies = choose_hopper_backward(features_of(problem, options, false)).shape;
+  return has_shifted_heads(problem) && has_room && most_columns(features) <= kMaxDim &&
+         choose_hopper_backward(features).shape == of_copies;
+}
+
+bool Backward::takes(const HopperBackwardFeatures& features, const Tensors& tensors) {
+  if (tensors.bias.given() && !has_boxes(bias_rows(tensors.bias))) return false;
+  if (features.shifted) {
+    return has_rows_of_heads(tensors.q, key_columns(features)) &&
+           has_rows_of_heads(tensors.k, key_columns(features)) &&
+           has_rows_of_heads(tensors.v, value_columns(features)) &&
+           has_rows_of_heads(tensors.dout, value_columns(features)) &&
+           heads_agree(tensors.q, tensors.k) && heads_agree(tensors.q, tensors.dq) &&
+           heads_agree(tensors.v, tensors.dout);
+  }
+  const auto lies_well = [](const TensorView& gradient, int dim) {
+    return dim % kChunk != 0 || has_boxes(gradient);
+  };
   return has_boxes(tensors.q) && has_boxes(tensors.k) && has_boxes(tensors.v) &&
-         has_boxes(tensors.dout) && has_boxes(tensors.dk) && has_boxes(tensors.dv) &&
-         rows_aligned(tensors.dq) && (!tensors.bias.given() || has_boxes(bias_rows(tensors.bias)));
+         has_boxes(tensors.dout) && lies_well(tensors.dk, features.dim) &&
+         lies_well(tensors.dv, features.value_dim) &&
+         (features.dim % kChunk != 0 || rows_aligned(tensors.dq));
 }
 
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options) {
-  const HopperBackwardFeatures features = features_of(problem, options);
+  const HopperBackwardFeatures features =
+      features_of(problem, options, Backward::shifts(problem, options));
   return variant_texts(choose_hopper_backward(features).shape, worth_trying(features),
                        variant_text);
 }
 
 void keep_variant(const driver::Device& device, const Problem& problem, const PlanOptions& options,
                   const std::optional<TunedVariant>& tuned) {
-  jit::keep_tuned_variant(tunable(device, problem, features_of(problem, options)), tuned);
+  const HopperBackwardFeatures features =
+      features_of(problem, options, Backward::shifts(problem, options));
+  jit::keep_tuned_variant(tunable(device, problem, features), tuned);
 }
 
-Backward::Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options)
-    : Backward(device, problem, options, config_of(device, problem, options)) {}
+Backward::Arrays::Arrays(const Problem& problem, const HopperBackwardConfig& config) {
+  const std::int64_t tiles = problem.heads * query_blocks(problem, config.shape);
+  WorkspacePlan plan;
+  plan.take(problem.heads * problem.total_q() * static_cast<std::int64_t>(sizeof(RowStatistics)));
+  sums = plan.take(tiles * tile_floats(config) * static_cast<std::int64_t>(sizeof(float)));
+  if (config.features.deterministic)
+    turns = plan.take(tiles * config.shape.slice_writers() *
+                      static_cast<std::int64_t>(sizeof(unsigned)));
+  not_finite = plan.take(sizeof(unsigned));
+  bytes = plan.bytes();
+}
+
+std::size_t Backward::workspace_bytes(const driver::Device& device, const Problem& problem,
+                                      const PlanOptions& options, bool shifted) {
+  return Arrays(problem, config_of(device, problem, options, shifted).config).bytes;
+}
+
+Backward::Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options,
+                   bool shifted)
+    : Backward(device, problem, options, config_of(device, problem, options, shifted)) {}
 
 Backward::Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options,
                    const Chosen<HopperBackwardConfig>& chosen)
     : problem_(problem),
       config_(chosen.config),
       tuned_(chosen.tuned()),
-      statistics_(device, problem, portable_backward::features_of(problem, options)),
+      statistics_(device, problem,
+                  features_of_rows(problem, options, chosen.config.features.shifted)),
       kernel_(jit::load(device, description(config_))),
       finish_(jit::load(device, finish_description(statistics_.rows().config, config_))),
       query_blocks_(query_blocks(problem, config_.shape)),
-      key_blocks_(key_blocks(problem, config_.shape)) {
+      key_blocks_(key_blocks(problem, config_.shape)),
+      arrays_(problem, config_) {
   if (chosen.asked()) refuse_spills(variant_text(config_.shape), kernel_->resources());
   if (problem.bias) bias_gradients_ = {device, portable_backward::features_of(problem, options)};
-  const std::int64_t tiles = problem.heads * query_blocks_;
-  WorkspacePlan plan;
-  plan.take(problem.heads * problem.total_q() * static_cast<std::int64_t>(sizeof(RowStatistics)));
-  sums_ = plan.take(tiles * tile_floats(config_) * static_cast<std::int64_t>(sizeof(float)));
-  if (options.deterministic)
-    turns_ = plan.take(tiles * config_.shape.slice_writers() *
-                       static_cast<std::int64_t>(sizeof(unsigned)));
-  not_finite_ = plan.take(sizeof(unsigned));
-  workspace_bytes_ = plan.bytes();
 }
 
 TuningRecord Backward::tuning() const {
   const HopperBackwardShape& shape = config_.shape;
   return {{"kernel", "hopper_backward"},
           {"tile", concat(shape.block_queries, "x", shape.block_keys())},
+          {"heads", config_.features.shifted ? "within chunks" : "at chunks"},
           {"query slots", concat(shape.query_slots)},
           {"slices", concat(shape.slice_slots)},
           {"registers", concat(kernel_->resources().front().registers)},
@@ -223,8 +290,9 @@ PortableBackwardParams Backward::row_params(const Tensors& tensors, void* worksp
   PortableBackwardParams params = portable_backward::params_of(problem_, tensors);
   params.blocks = blocks_of_sequence(query_blocks_);
   params.statistics = reinterpret_cast<RowStatistics*>(begin);
-  params.dq_sums = reinterpret_cast<float*>(begin + sums_);
-  params.dq_sum_floats = static_cast<std::int64_t>((not_finite_ - sums_) / sizeof(float)) + 4;
+  params.dq_sums = reinterpret_cast<float*>(begin + arrays_.sums);
+  params.dq_sum_floats =
+      static_cast<std::int64_t>((arrays_.not_finite - arrays_.sums) / sizeof(float)) + 4;
   return params;
 }
 
@@ -232,13 +300,14 @@ int Backward::blocks_of_sequence(std::int64_t of_all) const {
   return static_cast<int>(problem_.varlen() ? of_all : of_all / problem_.batch);
 }
 
-HopperBackwardParams Backward::params(const PortableBackwardParams& rows, void* workspace) const {
+HopperBackwardParams Backward::params(const PortableBackwardParams& rows, const Tensors& tensors,
+                                      void* workspace) const {
   std::byte* const begin = aligned_workspace(workspace);
   HopperBackwardParams params{};
   params.statistics = rows.statistics;
   params.dq_sums = rows.dq_sums;
-  params.turns = reinterpret_cast<unsigned*>(begin + turns_);
-  params.not_finite = reinterpret_cast<unsigned*>(begin + not_finite_);
+  params.turns = reinterpret_cast<unsigned*>(begin + arrays_.turns);
+  params.not_finite = reinterpret_cast<unsigned*>(begin + arrays_.not_finite);
   params.cu_seqlens_q = rows.cu_seqlens_q;
   params.cu_seqlens_k = rows.cu_seqlens_k;
   params.alibi_slopes = rows.alibi_slopes;
@@ -247,6 +316,12 @@ HopperBackwardParams Backward::params(const PortableBackwardParams& rows, void* 
   params.dk_strides = rows.dk_strides;
   params.dv_strides = rows.dv_strides;
   params.bias_strides = rows.bias_strides;
+  if (config_.features.shifted) {
+    params.q_place = head_place(tensors.q);
+    params.k_place = head_place(tensors.k);
+    params.v_place = head_place(tensors.v);
+    params.dout_place = head_place(tensors.dout);
+  }
   params.alibi_sequence_stride = rows.alibi_sequence_stride;
   params.rows = rows.rows;
   params.window_left = rows.window_left;
@@ -268,6 +343,16 @@ HopperBackwardParams Backward::params(const PortableBackwardParams& rows, void* 
   return params;
 }
 
+abi::TensorMap Backward::map(const TensorView& view, int box_rows) const {
+  return config_.features.shifted ? row_map(view, box_rows) : tensor_map(view, box_rows);
+}
+
+abi::TensorMap Backward::gradient_map(const TensorView& gradient, int dim) const {
+  constexpr int kWarpgroupRows = 64;
+  const bool in_boxes = !config_.features.shifted && dim % kChunk == 0;
+  return in_boxes ? tensor_map(gradient, kWarpgroupRows) : abi::TensorMap{};
+}
+
 abi::TensorMap Backward::bias_map(const Tensors& tensors) const {
   const auto& [features, shape] = config_;
   if (!features.bias) return {};
@@ -275,23 +360,21 @@ abi::TensorMap Backward::bias_map(const Tensors& tensors) const {
 }
 
 void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
-  constexpr int kWarpgroupRows = 64;
   constexpr std::int64_t kMostFinishers = 4096;
   const PortableBackwardParams rows = row_params(tensors, workspace);
-  const HopperBackwardParams values = params(rows, workspace);
+  const HopperBackwardParams values = params(rows, tensors, workspace);
   const HopperBackwardShape& shape = config_.shape;
   statistics_.compute(problem_, rows, stream);
   if (rows.dsinks != nullptr)
     statistics_.rows().launch("portable_sink_gradients", problem_.heads, 1, 0, rows, stream);
-  driver::launch(
-      kernel_->function("hopper_backward"),
-      {.grid = {.x = static_cast<unsigned>(key_blocks_ * problem_.kv_heads())},
-       .block = {.x = static_cast<unsigned>(HopperBackwardConfig::kThreads)},
-       .dynamic_shared_bytes = shared_bytes(config_)},
-      stream, tensor_map(tensors.q, shape.block_queries), tensor_map(tensors.k, shape.block_keys()),
-      tensor_map(tensors.v, shape.block_keys()), tensor_map(tensors.dout, shape.block_queries),
-      tensor_map(tensors.dk, kWarpgroupRows), tensor_map(tensors.dv, kWarpgroupRows),
-      bias_map(tensors), values);
+  driver::launch(kernel_->function("hopper_backward"),
+                 {.grid = {.x = static_cast<unsigned>(key_blocks_ * problem_.kv_heads())},
+                  .block = {.x = static_cast<unsigned>(HopperBackwardConfig::kThreads)},
+                  .dynamic_shared_bytes = shared_bytes(config_)},
+                 stream, map(tensors.q, shape.block_queries), map(tensors.k, shape.block_keys()),
+                 map(tensors.v, shape.block_keys()), map(tensors.dout, shape.block_queries),
+                 gradient_map(tensors.dk, config_.features.dim),
+                 gradient_map(tensors.dv, config_.features.value_dim), bias_map(tensors), values);
   driver::launch(finish_->function("hopper_finish"),
                  {.grid = {.x = static_cast<unsigned>(
                                std::min(kMostFinishers, problem_.heads * query_blocks_))},

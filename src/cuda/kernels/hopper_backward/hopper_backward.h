@@ -28,28 +28,48 @@ void keep_variant(const driver::Device& device, const Problem& problem, const Pl
 /// The kernels planned for one problem on one device.
 class Backward {
  public:
-  /// Compiles them, if nobody has before.
-  Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options);
+  /// Compiles them, if nobody has before: for heads that begin at multiples of 16 bytes, or
+  /// `shifted` for those that do not.
+  Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options,
+           bool shifted = false);
+
+  /// Whether dense tensors have heads that do not, and that is better than to copy them.
+  static bool shifts(const Problem& problem, const PlanOptions& options);
 
   TuningRecord tuning() const;
-  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  static std::size_t workspace_bytes(const driver::Device& device, const Problem& problem,
+                                     const PlanOptions& options, bool shifted = false);
 
-  /// Whether the tensors lie so that they can be copied in boxes, and dq in chunks of 16 bytes. A
-  /// bias may serve several sequences or heads.
-  static bool takes(const Tensors& tensors);
+  /// Whether the tensors lie so that they can be copied in boxes, and dq in chunks of 16 bytes
+  /// where it has whole ones. A bias may serve several sequences or heads.
+  bool takes(const Tensors& tensors) const { return takes(config_.features, tensors); }
+  static bool takes(const HopperBackwardFeatures& features, const Tensors& tensors);
 
   /// Ordered on the stream, whose context must be current.
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;
 
  private:
+  /// Where arrays are in the workspace, one after the other; the statistics are at its beginning.
+  struct Arrays {
+    std::size_t sums = 0;
+    std::size_t turns = 0;
+    std::size_t not_finite = 0;
+    std::size_t bytes = 0;
+
+    Arrays(const Problem& problem, const HopperBackwardConfig& config);
+  };
+
   Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options,
            const Chosen<HopperBackwardConfig>& chosen);
 
   /// As kernels count them.
   int blocks_of_sequence(std::int64_t of_all) const;
   PortableBackwardParams row_params(const Tensors& tensors, void* workspace) const;
+  abi::TensorMap map(const TensorView& view, int box_rows) const;
+  abi::TensorMap gradient_map(const TensorView& gradient, int dim) const;
   abi::TensorMap bias_map(const Tensors& tensors) const;
-  HopperBackwardParams params(const PortableBackwardParams& rows, void* workspace) const;
+  HopperBackwardParams params(const PortableBackwardParams& rows, const Tensors& tensors,
+                              void* workspace) const;
 
   Problem problem_;
   HopperBackwardConfig config_;
@@ -60,9 +80,7 @@ class Backward {
   std::shared_ptr<const jit::LoadedKernel> finish_;
   std::int64_t query_blocks_;  ///< of a head, in all sequences
   std::int64_t key_blocks_;    ///< likewise
-  /// Where arrays are in the workspace, one after the other; the statistics are at its beginning.
-  std::size_t sums_ = 0, turns_ = 0, not_finite_ = 0;
-  std::size_t workspace_bytes_ = 0;
+  Arrays arrays_;
 };
 
 }  // namespace strobe::cuda::hopper_backward

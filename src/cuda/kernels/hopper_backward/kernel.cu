@@ -21,9 +21,11 @@ STROBE_DEVICE void consume(const Shared& shared, const Params& params, int warpg
 
 template <int dim>
 STROBE_DEVICE void clear_rows(Storage* to, Wide stride, int count) {
-  constexpr int kChunks = dim / 8;
+  constexpr int kChunks = ceil_div(dim, kChunkElements);
   for (int i = static_cast<int>(threadIdx.x); i < count * kChunks; i += config::kThreads) {
-    *reinterpret_cast<uint4*>(to + i / kChunks * stride + i % kChunks * 8) = uint4{0, 0, 0, 0};
+    const int column = i % kChunks * kChunkElements;
+    store_chunk_anywhere(to + i / kChunks * stride + column, uint4{0, 0, 0, 0},
+                         static_cast<int>(sizeof(Storage)) * (dim - column));
   }
 }
 
@@ -68,8 +70,16 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
   if (warp < 4) {
     ptx::give_registers<config::kProducerRegisters>();
     if (warp == 1) StatisticsLoader(shared, params, bias_map).run();
+    if constexpr (config::kShifted) {
+      if (warp == 0) {
+        OperandLoader(shared, params, ShiftedOperands(params, shared.control()))
+            .run(key_map, value_map, query_map, dout_map);
+      }
+    }
     if (lane_index() != 0) return;
-    if (warp == 0) OperandLoader(shared, params).run(key_map, value_map, query_map, dout_map);
+    if (!config::kShifted && warp == 0) {
+      OperandLoader(shared, params, WholeOperands{}).run(key_map, value_map, query_map, dout_map);
+    }
     if constexpr (kHandsSlicesOver) {
       if (warp >= 2 && warp - 2 < config::kSliceWriters) SliceAdder(shared, params, warp - 2).run();
     }

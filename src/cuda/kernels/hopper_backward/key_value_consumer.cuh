@@ -16,6 +16,8 @@ namespace strobe::cuda {
 ///
 ///     gradients of probabilities | probabilities, gradients of scores
 ///     dv, dq of the block before, dk, the next scores | dq to its sums
+///
+/// or, where not even the next scores have registers beside dq, they come after it.
 class KeyValueConsumer : Consumer {
  public:
   STROBE_DEVICE KeyValueConsumer(const Shared& shared, const Params& params, int warpgroup)
@@ -39,6 +41,8 @@ class KeyValueConsumer : Consumer {
  private:
   static constexpr bool kKeysLag = config::kKeysLag;
   static constexpr bool kQueriesLag = !kKeysLag;
+  static constexpr bool kScoresLast = config::kScoresLast;
+  static_assert(!(kKeysLag && kScoresLast));
 
   /// What lags has nothing to do at first: dk multiplies by zero, and the dq that comes of scores
   /// that nobody wrote goes nowhere.
@@ -77,13 +81,17 @@ class KeyValueConsumer : Consumer {
     release(control_.douts, turn_.slot());
     if constexpr (!kKeysLag) start_dk(queries_.slot());
     queries_.next();
-    if constexpr (!last) start_next_scores();
+    if constexpr (!last && !kScoresLast) start_next_scores();
 
-    finish_dq<(kKeysLag ? 0 : 1) + (last ? 0 : 1)>(dq, walk);
+    finish_dq<(kKeysLag ? 0 : 1) + (last || kScoresLast ? 0 : 1)>(dq, walk);
     turn_.next();
+    if constexpr (kScoresLast) {
+      finish_dk<0>();
+      if constexpr (!last) start_next_scores();
+    }
     ptx::wgmma_wait<0>();
     if constexpr (!last) ptx::pin(scores_.tile[0]);
-    if constexpr (!kKeysLag) finish_dk<0>();
+    if constexpr (!kKeysLag && !kScoresLast) finish_dk<0>();
   }
 
   /// What lags, of the last block.

@@ -3,6 +3,7 @@
 
 #include "config.cuh"
 #include "device/bias_block.cuh"
+#include "device/head_columns.cuh"
 #include "device/mask.cuh"
 #include "device/packed_blocks.cuh"
 #include "device/ptx/warpgroup.cuh"
@@ -22,20 +23,20 @@ constexpr ptx::HalfType kHalfType = ElementOf<config::kArithmetic>::kType;
 
 constexpr int kWarpgroups = 2;  ///< that compute
 
-using KeyTile = SwizzledTile<config::kBlockKeys, config::kDim>;         ///< at last dk
-using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueDim>;  ///< at last dv
-using QueryTile = SwizzledTile<config::kBlockQueries, config::kDim>;
-using DoutTile = SwizzledTile<config::kBlockQueries, config::kValueDim>;
+using KeyTile = SwizzledTile<config::kBlockKeys, config::kKeyColumns>;      ///< at last dk
+using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueColumns>;  ///< at last dv
+using QueryTile = SwizzledTile<config::kBlockQueries, config::kKeyColumns>;
+using DoutTile = SwizzledTile<config::kBlockQueries, config::kValueColumns>;
 using ScoreTile = SwizzledTile<config::kBlockQueries, config::kBlockKeys>;
 using Bias =
     BiasBlock<Element, config::kBiasPerQuery ? config::kBlockQueries : 1, config::kBlockKeys>;
-using Slices = QuerySlices<config::kBlockQueries, config::kDim>;
+using Slices = QuerySlices<config::kBlockQueries, config::kKeyColumns, config::kSliceColumns>;
 static_assert(Slices::kTileFloats == config::kTileFloats);
 
 /// Keys are the rows of scores, queries their columns.
 using Scores = Accumulator<1, config::kBlockQueries / 8>;
-using KeySums = Accumulator<1, round_up(config::kDim, 16) / 8>;         ///< of dk
-using ValueSums = Accumulator<1, round_up(config::kValueDim, 16) / 8>;  ///< of dv
+using KeySums = Accumulator<1, config::kKeyColumns / 8>;      ///< of dk
+using ValueSums = Accumulator<1, config::kValueColumns / 8>;  ///< of dv
 using QuerySums = Accumulator<1, Slices::kColumns / 8>;
 using ScoreOperand = RegisterOperand<config::kBlockQueries>;
 using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
@@ -177,20 +178,24 @@ struct Control {
   SlotBarriers<kStages> statistics;
   SlotBarriers<kStages> scores;
   SlotBarriers<kSliceBarriers> slices[config::kSliceWriters];
-  KeyBlock block;  ///< with variable lengths
+  unsigned long long landed[4];  ///< keys, values, queries and dout, see ShiftedHeads
+  KeyBlock block;                ///< with variable lengths
 
   /// By one thread.
   STROBE_DEVICE void init() {
     constexpr int kConsumerWarps = kWarpgroups * 4;
-    keys.init(kConsumerWarps);
-    values.init(kConsumerWarps);
-    queries.init(kConsumerWarps);
-    douts.init(kConsumerWarps);
+    constexpr int kFillers = config::kShifted ? 32 : 1;
+    keys.init(kConsumerWarps, kFillers);
+    values.init(kConsumerWarps, kFillers);
+    queries.init(kConsumerWarps, kFillers);
+    douts.init(kConsumerWarps, kFillers);
     statistics.init(kConsumerWarps, 32 + (config::kBias ? 1 : 0));
     constexpr int kScoreWarps = config::kSplitsGradients ? 4 : kConsumerWarps;
     scores.init(kScoreWarps, kScoreWarps);
 #pragma unroll
     for (int i = 0; i < config::kSliceWriters; ++i) slices[i].init(1, 4);
+#pragma unroll
+    for (auto& barrier : landed) ptx::init_barrier(ptx::shared_address(&barrier), 1);
     ptx::fence_barrier_init();
   }
 };

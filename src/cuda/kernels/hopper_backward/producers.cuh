@@ -7,49 +7,90 @@
 
 namespace strobe::cuda {
 
-/// One thread, for all operands.
+/// How all operands are loaded: by one thread, or by a warp.
+struct WholeOperands {
+  WholeHeads<KeyTile> keys{};
+  WholeHeads<ValueTile> values{};
+  WholeHeads<QueryTile> queries{};
+  WholeHeads<DoutTile> douts{};
+};
+struct ShiftedOperands {
+  static constexpr int kColumns = round_up(config::kKeyColumns, 16);  ///< that are multiplied
+  static constexpr int kValueColumns = round_up(config::kValueColumns, 16);
+
+  ShiftedHeads<KeyTile, config::kDim, kColumns> keys;
+  ShiftedHeads<ValueTile, config::kValueDim, kValueColumns> values;
+  ShiftedHeads<QueryTile, config::kDim, kColumns> queries;
+  ShiftedHeads<DoutTile, config::kValueDim, kValueColumns> douts;
+
+  STROBE_DEVICE ShiftedOperands(const Params& params, Control& control)
+      : keys(params.k_place, control.landed[0]),
+        values(params.v_place, control.landed[1]),
+        queries(params.q_place, control.landed[2]),
+        douts(params.dout_place, control.landed[3]) {}
+};
+
+template <class Operands>
 class OperandLoader {
  public:
-  STROBE_DEVICE OperandLoader(const Shared& shared, const Params& params)
-      : shared_(shared), params_(params), block_(shared.key_block(params)) {}
+  STROBE_DEVICE OperandLoader(const Shared& shared, const Params& params, const Operands& operands)
+      : shared_(shared),
+        params_(params),
+        block_(shared.key_block(params)),
+        operands_(operands),
+        queries_(shared.control().queries),
+        douts_(shared.control().douts) {}
 
   STROBE_DEVICE void run(const TensorMap& key_map, const TensorMap& value_map,
-                         const TensorMap& query_map, const TensorMap& dout_map) const {
-    Control& control = shared_.control();
-    SlotFiller<config::kQuerySlots> queries(control.queries);
-    SlotFiller<kStages> douts(control.douts);
+                         const TensorMap& query_map, const TensorMap& dout_map) {
+    const Word keys = SlotFiller<1>(shared_.control().keys).barrier();
+    const Word values = SlotFiller<1>(shared_.control().values).barrier();
+    const BoxOrigin first_key = block_.key_origin(block_.first_key);
     Walk walk(params_, block_);
     // First what the first scores are made of.
-    load_keys<KeyTile>(control.keys, shared_.keys(), key_map);
-    load_queries<QueryTile>(queries, shared_.queries(0), query_map, walk);
-    load_keys<ValueTile>(control.values, shared_.values(), value_map);
-    load_queries<DoutTile>(douts, shared_.douts(0), dout_map, walk);
+    operands_.keys.start(shared_.keys(), key_map, first_key, block_.head, keys,
+                         ptx::CachePolicy::evict_first);
+    start(operands_.queries, queries_, to_queries(), query_map, walk);
+    operands_.values.start(shared_.values(), value_map, first_key, block_.head, values,
+                           ptx::CachePolicy::evict_first);
+    start(operands_.douts, douts_, to_douts(), dout_map, walk);
+    operands_.keys.finish(shared_.keys(), block_.head, keys);
+    operands_.values.finish(shared_.values(), block_.head, values);
+    finish_both(walk);
     for (walk.next(); !walk.done(); walk.next()) {
-      load_queries<QueryTile>(queries, shared_.queries(0), query_map, walk);
-      load_queries<DoutTile>(douts, shared_.douts(0), dout_map, walk);
+      start(operands_.queries, queries_, to_queries(), query_map, walk);
+      start(operands_.douts, douts_, to_douts(), dout_map, walk);
+      finish_both(walk);
     }
   }
 
  private:
-  template <class RowTile>
-  STROBE_DEVICE void load_keys(SlotBarriers<1>& barriers, Word to, const TensorMap& map) const {
-    load_tile<RowTile>(to, map, block_.key_origin(block_.first_key),
-                       SlotFiller<1>(barriers).barrier(), ptx::CachePolicy::evict_first);
+  STROBE_DEVICE Word to_queries() const { return shared_.queries(queries_.slot()); }
+  STROBE_DEVICE Word to_douts() const { return shared_.douts(douts_.slot()); }
+
+  template <class Rows, class Filler>
+  STROBE_DEVICE void start(const Rows& rows, const Filler& filler, Word to, const TensorMap& map,
+                           const Walk& walk) const {
+    filler.begin();
+    const int head = walk.head(params_, block_);
+    rows.start(to, map, block_.query_origin(walk.first_query(), head), head, filler.barrier(),
+               ptx::CachePolicy::evict_last);
   }
 
-  template <class RowTile, class Filler>
-  STROBE_DEVICE void load_queries(Filler& filler, Word slots, const TensorMap& map,
-                                  const Walk& walk) const {
-    const int slot = filler.begin();
-    load_tile<RowTile>(slots + slot * RowTile::kBytes, map,
-                       block_.query_origin(walk.first_query(), walk.head(params_, block_)),
-                       filler.barrier(), ptx::CachePolicy::evict_last);
-    filler.end();
+  STROBE_DEVICE void finish_both(const Walk& walk) {
+    const int head = walk.head(params_, block_);
+    operands_.queries.finish(to_queries(), head, queries_.barrier());
+    operands_.douts.finish(to_douts(), head, douts_.barrier());
+    queries_.end();
+    douts_.end();
   }
 
   const Shared& shared_;
   const Params& params_;
   KeyBlock block_;
+  Operands operands_;
+  SlotFiller<config::kQuerySlots> queries_;
+  SlotFiller<kStages> douts_;
 };
 
 /// A warp, for the statistics of queries, which may begin anywhere in memory, and for what is added

@@ -21,11 +21,11 @@ STROBE_DEVICE void start_transposed(Scores& scores, Word rows, Word columns) {
 
 /// scores = keys · queriesᵀ
 STROBE_DEVICE void start_scores(Scores& scores, Word keys, Word queries) {
-  start_transposed<KeyTile, QueryTile, config::kDim>(scores, keys, queries);
+  start_transposed<KeyTile, QueryTile, config::kKeyColumns>(scores, keys, queries);
 }
 /// gradients = values · doutᵀ
 STROBE_DEVICE void start_gradients(Scores& gradients, Word values, Word douts) {
-  start_transposed<ValueTile, DoutTile, config::kValueDim>(gradients, values, douts);
+  start_transposed<ValueTile, DoutTile, config::kValueColumns>(gradients, values, douts);
 }
 
 /// sums += scores · rows

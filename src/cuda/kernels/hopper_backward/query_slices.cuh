@@ -5,15 +5,18 @@
 namespace strobe::cuda {
 
 /// Sums of dq in the workspace: a tile for each block of queries of a head, in slices of 64 queries
-/// that are added at once. A slice has all columns, or 64 of them where the block has no more than
-/// 64 queries. It lies as a warpgroup holds it (see Accumulator): for eight columns at a time, the
-/// four sums of its first thread, then those of the second, and so on.
-template <int block_queries, int dim>
+/// that are added at once. A slice has all columns; or where the block has no more than 64 queries,
+/// `slice_columns` from a multiple of 64 on, and if these are more than 64, the last of them come
+/// again in the next. It lies as a warpgroup holds it (see Accumulator): for eight columns at a
+/// time, the four sums of its first thread, then those of the second, and so on.
+template <int block_queries, int columns, int slice_columns>
 struct QuerySlices {
   static constexpr int kRows = 64;
+  static constexpr int kStep = 64;  ///< columns from one slice to the next
   static constexpr bool kAlongRows = block_queries > kRows;
-  static constexpr int kColumns = kAlongRows ? round_up(dim, 16) : 64;
-  static constexpr int kCount = kAlongRows ? block_queries / kRows : ceil_div(dim, 64);
+  static constexpr int kColumns = slice_columns;
+  static constexpr int kCount =
+      kAlongRows ? block_queries / kRows : ceil_div(columns - (slice_columns - kStep), kStep);
   static constexpr int kFloats = kRows * kColumns;
   static constexpr int kTileFloats = kCount * kFloats;
 
@@ -22,11 +25,12 @@ struct QuerySlices {
     return (column_tile * 128 + thread) * 4;
   }
 
-  /// Where a tile's sums of two columns lie, `column` even.
+  /// Where a sum of a tile lies; the next follows if the column is even.
   STROBE_DEVICE static constexpr int offset_of(int row, int column) {
-    const int slice = kAlongRows ? row / kRows : column / kColumns;
+    const int slice = kAlongRows ? row / kRows : smaller(column / kStep, kCount - 1);
     const int thread = row % kRows / 16 * 32 + row % 8 * 4 + column % 8 / 2;
-    return slice * kFloats + offset(column % kColumns / 8, thread) + row / 8 % 2 * 2;
+    const int tile = (column - (kAlongRows ? 0 : slice * kStep)) / 8;
+    return slice * kFloats + offset(tile, thread) + row / 8 % 2 * 2 + column % 2;
   }
 };
 

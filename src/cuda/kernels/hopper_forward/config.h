@@ -14,7 +14,7 @@ namespace strobe::cuda {
 /// What the kernel computes.
 struct HopperForwardFeatures {
   Arithmetic arithmetic = Arithmetic::bf16;  ///< bf16 or fp16
-  int dim = 128;                             ///< of queries and keys, a multiple of 8 to 256
+  int dim = 128;                             ///< of queries and keys, up to 256
   int value_dim = 128;                       ///< likewise
   bool window_left = false;
   bool window_right = false;  ///< also if causal
@@ -28,6 +28,17 @@ struct HopperForwardFeatures {
   bool sinks = false;
   Reference reference = Reference::running;
 };
+
+/// Columns of tiles of keys, and of values.
+constexpr int key_columns(const HopperForwardFeatures& features) {
+  return tile_columns(features.dim);
+}
+constexpr int value_columns(const HopperForwardFeatures& features) {
+  return tile_columns(features.value_dim);
+}
+constexpr int most_columns(const HopperForwardFeatures& features) {
+  return std::max(key_columns(features), value_columns(features));
+}
 
 /// Whether more is done to a score than the softmax can do, which takes a scale into its powers.
 constexpr bool makes_logits(const HopperForwardFeatures& features) {
@@ -75,8 +86,8 @@ constexpr int shared_bytes(const HopperForwardConfig& config) {
   constexpr int kControl = 512;
   const auto& [features, shape] = config;
   const auto row_bytes = [](int dim) { return (dim + 63) / 64 * 128; };
-  const int key_bytes = row_bytes(features.dim);
-  const int value_bytes = row_bytes(features.value_dim);
+  const int key_bytes = row_bytes(key_columns(features));
+  const int value_bytes = row_bytes(value_columns(features));
   const int bias_rows = !features.bias ? 0 : features.bias_per_query ? shape.warpgroups * 64 : 8;
   return shape.query_slots * shape.warpgroups * 64 * std::max(key_bytes, value_bytes) +
          shape.stages * (shape.block_keys * (key_bytes + value_bytes) +
@@ -120,9 +131,8 @@ struct Candidate {
   bool only_masked = false;
 
   constexpr bool serves(const HopperForwardFeatures& features, long long keys) const {
-    return std::max(features.dim, features.value_dim) <= dim && room_needed(features) <= room &&
-           keys >= from_keys && keys < to_keys &&
-           (!only_masked || features.window_left || features.window_right) &&
+    return most_columns(features) <= dim && room_needed(features) <= room && keys >= from_keys &&
+           keys < to_keys && (!only_masked || features.window_left || features.window_right) &&
            fits({features, shape});
   }
 };
@@ -176,7 +186,7 @@ constexpr bool suits_pairs(const HopperForwardFeatures& features, const HopperFo
 constexpr Reference choose_reference(const HopperForwardFeatures& features,
                                      const hopper_forward::Work& work,
                                      SoftmaxReference wanted = SoftmaxReference::automatic) {
-  const int dim = std::max(features.dim, features.value_dim);
+  const int dim = most_columns(features);
   const long long many_keys = dim > 64 ? 4096 : features.window_right ? 8192 : 2048;
   const bool possible = !features.window_left && !makes_logits(features) && !features.dropout;
   const bool worth_it = work.keys >= many_keys && (dim <= 64 || (dim > 96 && dim <= 128));
@@ -223,6 +233,8 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
                         reference_constant(features.reference),
                         {"kDim", features.dim},
                         {"kValueDim", features.value_dim},
+                        {"kKeyColumns", key_columns(features)},
+                        {"kValueColumns", value_columns(features)},
                         {"kWindowLeft", features.window_left},
                         {"kWindowRight", features.window_right},
                         {"kVariableLength", features.variable_length},

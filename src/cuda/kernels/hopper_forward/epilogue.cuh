@@ -33,7 +33,8 @@ class Epilogue {
     } else {
       ptx::sync_threads(barrier_, kWarpgroupThreads);
     }
-    if (config::kVariableLength && first_query_ + kWarpgroupRows > sequence().length_q) {
+    if (!kWholeChunks ||
+        (config::kVariableLength && first_query_ + kWarpgroupRows > sequence().length_q)) {
       store_rows(staging);
       ptx::sync_threads(barrier_, kWarpgroupThreads);
     } else if (is_first_of_warpgroup() && first_query_ < sequence().length_q) {
@@ -87,18 +88,13 @@ class Epilogue {
     ptx::commit_stores();
   }
 
-  /// Where a box would also cover rows of the next sequence: those of this warp, chunk by chunk.
+  /// Where a box would also cover rows of the next sequence, or heads are no whole chunks: those of
+  /// this warp.
   STROBE_DEVICE void store_rows(Word staging) const {
-    constexpr int kChunks = config::kValueDim / 8;
-    const Wide stride = params_.out_strides.row;
-    Storage* const out = output_rows() + warp_query() * stride;
-    for (int i = lane_index(); i < 16 * kChunks; i += 32) {
-      const int row = i / kChunks;
-      const int chunk = i % kChunks;
-      if (warp_query() + row >= sequence().length_q) break;
-      const int offset = OutputTile::chunk_offset(warp_in_group() * 16 + row, chunk);
-      *reinterpret_cast<uint4*>(out + row * stride + chunk * 8) = ptx::load_chunk(staging + offset);
-    }
+    const int rows = larger(smaller(sequence().length_q - warp_query(), 16), 0);
+    const RowCopy copy = {warp_in_group() * 16, rows, 0, lane_index(), 32};
+    copy.store<OutputTile, config::kValueDim, kWholeChunks>(
+        staging, output_rows() + warp_query() * params_.out_strides.row, params_.out_strides.row);
   }
 
   STROBE_DEVICE void store_lse(const RowResult (&results)[Output::kRows]) const {

@@ -33,6 +33,11 @@ HopperForwardFeatures features_of(const Problem& problem) {
           .sinks = problem.sinks};
 }
 
+/// Whether the copy unit stores rows, which must be whole chunks.
+bool stores_boxes(const HopperForwardFeatures& features) {
+  return value_columns(features) == features.value_dim;
+}
+
 std::int64_t query_blocks(const Problem& problem, const HopperForwardConfig& config) {
   return (problem.seqlen_q + config.block_queries() - 1) / config.block_queries();
 }
@@ -84,10 +89,6 @@ Chosen<HopperForwardConfig> config_of(const driver::Device& device, const Proble
                         tunable(device, problem, features));
 }
 
-bool takes_dim(std::int64_t dim) {
-  return dim % 8 == 0 && dim <= kMaxDim;
-}
-
 }  // namespace
 
 std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture) {
@@ -117,6 +118,9 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
     for (const bool causal : {false, true})
       add({.dim = dim, .value_dim = dim, .window_right = causal}, kShort);
   }
+  add({.arithmetic = Arithmetic::fp16, .dim = 129, .value_dim = 129}, kShort);
+  add({.dim = 59, .value_dim = 59, .variable_length = true}, kShort);
+  add({.dim = 249, .value_dim = 33, .window_left = true, .sinks = true}, kShort);
   for (const int dim : {64, 128, 256})
     add({.dim = dim, .value_dim = dim, .variable_length = true}, kShort);
   add({.dim = 64, .value_dim = 64, .window_right = true, .variable_length = true}, kShort);
@@ -178,13 +182,14 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
                    tiles(problem, {}) < kMost &&
                    (!problem.varlen() || (problem.total_q() < kMost && problem.total_k() < kMost));
   return architecture.major == 9 && architecture.specific && problem.pass == Pass::forward &&
-         half && rows_in_chunks && some && few && takes_dim(problem.dim) &&
-         takes_dim(problem.value_dim());
+         half && rows_in_chunks && some && few && problem.dim <= kMaxDim &&
+         problem.value_dim() <= kMaxDim;
 }
 
-bool Forward::takes(const Tensors& tensors) {
+bool Forward::takes(const HopperForwardFeatures& features, const Tensors& tensors) {
+  if (tensors.bias.given() && !has_boxes(bias_rows(tensors.bias))) return false;
   return has_boxes(tensors.q) && has_boxes(tensors.k) && has_boxes(tensors.v) &&
-         has_boxes(tensors.out) && (!tensors.bias.given() || has_boxes(bias_rows(tensors.bias)));
+         (!stores_boxes(features) || has_boxes(tensors.out));
 }
 
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options,
@@ -201,6 +206,19 @@ void keep_variant(const driver::Device& device, const Problem& problem, const Pl
   jit::keep_tuned_variant(tunable(device, problem, features_of(problem, options, work)), tuned);
 }
 
+Forward::Arrays::Arrays(const Problem& problem, const HopperForwardConfig& config) {
+  WorkspacePlan plan;
+  if (asks_for_tiles(config.features, config.shape)) next_tile = plan.take(sizeof(unsigned));
+  if (problem.varlen())
+    tile_order = plan.take(static_cast<std::int64_t>(sizeof(SequenceTiles)) * (problem.batch + 1));
+  bytes = plan.bytes();
+}
+
+std::size_t Forward::workspace_bytes(const driver::Device& device, const Problem& problem,
+                                     const PlanOptions& options) {
+  return Arrays(problem, config_of(device, problem, options).config).bytes;
+}
+
 Forward::Forward(const driver::Device& device, const Problem& problem, const PlanOptions& options)
     : Forward(device, problem, config_of(device, problem, options)) {}
 
@@ -211,13 +229,10 @@ Forward::Forward(const driver::Device& device, const Problem& problem,
       config_(chosen.config),
       tuned_(chosen.tuned()),
       kernel_(jit::load(device, description(config_))),
-      function_(kernel_->function("hopper_forward")) {
+      function_(kernel_->function("hopper_forward")),
+      arrays_(problem, config_) {
   if (chosen.asked()) refuse_spills(variant_text(config_.shape), kernel_->resources());
-  if (asks_for_tiles(config_.features, config_.shape))
-    next_tile_ = workspace_.take(sizeof(unsigned));
   if (!problem.varlen()) return;
-  tile_order_ =
-      workspace_.take(static_cast<std::int64_t>(sizeof(SequenceTiles)) * (problem.batch + 1));
   order_kernel_ = jit::load(device, hopper_order());
   order_ = order_kernel_->function("hopper_order");
 }
@@ -248,8 +263,8 @@ HopperForwardParams Forward::params(const Tensors& tensors, std::byte* workspace
     params.bias = tensors.bias.data;
     params.bias_strides = bias_strides(tensors.bias);
   }
-  params.next_tile = reinterpret_cast<unsigned*>(workspace + next_tile_);
-  params.order = reinterpret_cast<const SequenceTiles*>(workspace + tile_order_);
+  params.next_tile = reinterpret_cast<unsigned*>(workspace + arrays_.next_tile);
+  params.order = reinterpret_cast<const SequenceTiles*>(workspace + arrays_.tile_order);
   params.heads_per_key_head = static_cast<int>(problem_.group());
   params.query_blocks = static_cast<int>(query_blocks(problem_, config_));
   params.heads_per_section =
@@ -275,6 +290,10 @@ void Forward::put_in_order(const HopperForwardParams& of_tiles, SequenceTiles* o
   driver::launch(order_, {.block = {.x = kHopperOrderThreads}}, stream, params);
 }
 
+abi::TensorMap Forward::output_map(const TensorView& out) const {
+  return stores_boxes(config_.features) ? tensor_map(out, kWarpgroupRows) : abi::TensorMap{};
+}
+
 abi::TensorMap Forward::bias_map(const Tensors& tensors) const {
   if (!config_.features.bias) return {};
   return tensor_map(bias_rows(tensors.bias), config_.features.bias_per_query ? kWarpgroupRows : 1);
@@ -284,7 +303,7 @@ void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) c
   std::byte* const arrays = aligned_workspace(workspace);
   const HopperForwardParams values = params(tensors, arrays);
   if (problem_.varlen())
-    put_in_order(values, reinterpret_cast<SequenceTiles*>(arrays + tile_order_), stream);
+    put_in_order(values, reinterpret_cast<SequenceTiles*>(arrays + arrays_.tile_order), stream);
   else if (asks_for_tiles(config_.features, config_.shape))
     driver::fill_async(values.next_tile, 0, sizeof(unsigned), stream);
   driver::launch(
@@ -294,8 +313,8 @@ void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) c
        .dynamic_shared_bytes = shared_bytes(config_)},
       stream, tensor_map(tensors.q, kWarpgroupRows),
       tensor_map(tensors.k, config_.shape.block_keys),
-      tensor_map(tensors.v, config_.shape.block_keys), tensor_map(tensors.out, kWarpgroupRows),
-      bias_map(tensors), values);
+      tensor_map(tensors.v, config_.shape.block_keys), output_map(tensors.out), bias_map(tensors),
+      values);
 }
 
 }  // namespace strobe::cuda::hopper_forward

@@ -37,19 +37,31 @@ class Forward {
   Forward(const driver::Device& device, const Problem& problem, const PlanOptions& options);
 
   TuningRecord tuning() const;
-  std::size_t workspace_bytes() const { return workspace_.bytes(); }
+  static std::size_t workspace_bytes(const driver::Device& device, const Problem& problem,
+                                     const PlanOptions& options);
 
-  /// Whether the unit can copy tensors that lie so: their rows begin at multiples of 16 bytes, and
+  /// Whether the unit can copy tensors that lie so: their heads begin at multiples of 16 bytes, and
   /// no axis is broadcast or runs backwards, but for a bias that serves several sequences or heads.
-  static bool takes(const Tensors& tensors);
+  bool takes(const Tensors& tensors) const { return takes(config_.features, tensors); }
+  static bool takes(const HopperForwardFeatures& features, const Tensors& tensors);
 
   /// Ordered on the stream, whose context must be current.
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;
 
  private:
+  /// Where arrays lie in the workspace.
+  struct Arrays {
+    std::size_t next_tile = 0;
+    std::size_t tile_order = 0;
+    std::size_t bytes = 0;
+
+    Arrays(const Problem& problem, const HopperForwardConfig& config);
+  };
+
   Forward(const driver::Device& device, const Problem& problem,
           const Chosen<HopperForwardConfig>& chosen);
 
+  abi::TensorMap output_map(const TensorView& out) const;
   abi::TensorMap bias_map(const Tensors& tensors) const;
   HopperForwardParams params(const Tensors& tensors, std::byte* workspace) const;
   void put_in_order(const HopperForwardParams& of_tiles, SequenceTiles* order,
@@ -63,9 +75,7 @@ class Forward {
   driver::Function function_;
   std::shared_ptr<const jit::LoadedKernel> order_kernel_{};
   driver::Function order_{};
-  WorkspacePlan workspace_{};
-  std::size_t next_tile_ = 0;   ///< where it lies in the workspace
-  std::size_t tile_order_ = 0;  ///< likewise
+  Arrays arrays_;
 };
 
 }  // namespace strobe::cuda::hopper_forward

@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_forward
     ptx::prefetch_map(query_map);
     ptx::prefetch_map(key_map);
     ptx::prefetch_map(value_map);
-    ptx::prefetch_map(output_map);
+    if constexpr (kWholeChunks) ptx::prefetch_map(output_map);
     if constexpr (config::kBias) ptx::prefetch_map(bias_map);
     shared.control().init();
   }

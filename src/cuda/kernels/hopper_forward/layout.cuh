@@ -4,6 +4,7 @@
 #include "config.cuh"
 #include "device/bias_block.cuh"
 #include "device/dropout.cuh"
+#include "device/head_columns.cuh"
 #include "device/mask.cuh"
 #include "device/sequence.cuh"
 #include "device/slots.cuh"
@@ -21,16 +22,16 @@ constexpr ptx::HalfType kHalfType = ElementOf<config::kArithmetic>::kType;
 
 constexpr int kBlockQueries = config::kWarpgroups * kWarpgroupRows;
 constexpr int kConsumerWarps = config::kWarpgroups * 4;
-constexpr int kColumns = round_up(config::kDim, 16);  ///< that are multiplied
-constexpr int kValueColumns = round_up(config::kValueDim, 8);
+constexpr int kColumns = round_up(config::kKeyColumns, 16);  ///< that are multiplied
+constexpr bool kWholeChunks = config::kValueDim % kChunkElements == 0;
 
-using QueryTile = SwizzledTile<kWarpgroupRows, config::kDim>;  ///< a warpgroup's
-using OutputTile = SwizzledTile<kWarpgroupRows, config::kValueDim>;
-using KeyTile = SwizzledTile<config::kBlockKeys, config::kDim>;
-using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueDim>;
+using QueryTile = SwizzledTile<kWarpgroupRows, config::kKeyColumns>;  ///< a warpgroup's
+using OutputTile = SwizzledTile<kWarpgroupRows, config::kValueColumns>;
+using KeyTile = SwizzledTile<config::kBlockKeys, config::kKeyColumns>;
+using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueColumns>;
 
 using Scores = Accumulator<1, config::kBlockKeys / 8>;
-using Output = Accumulator<1, kValueColumns / 8>;
+using Output = Accumulator<1, config::kValueColumns / 8>;
 using Softmax = OnlineSoftmax<Scores::kRows, false>;
 using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
 constexpr bool kFixedReference = config::kReference == Reference::fixed;

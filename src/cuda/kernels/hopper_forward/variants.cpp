@@ -15,7 +15,7 @@ constexpr int kMostSlots = 2;
 int most_keys(const HopperForwardFeatures& features, int warpgroups) {
   constexpr int kElse = 32;
   const int all = HopperForwardConfig{features, {.warpgroups = warpgroups}}.consumer_registers();
-  const int left = all - features.value_dim / 2 - kElse;
+  const int left = all - value_columns(features) / 2 - kElse;
   return std::min(kMostKeys, left * 4 / 3 / 16 * 16);
 }
 

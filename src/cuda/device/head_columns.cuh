@@ -1,0 +1,164 @@
+#pragma once
+// Rows of heads that begin or end within a chunk of 16 bytes, which the copy unit does not: it
+// copies from the chunk on in which a head begins, and what comes with it of other heads is
+// cleared.
+
+#include "device/chunk.cuh"
+#include "device/head_place.cuh"
+#include "device/ptx/mbarrier.cuh"
+#include "device/ptx/shared_memory.cuh"
+#include "device/warpgroup.cuh"
+
+namespace strobe::cuda {
+
+constexpr int kChunkElements = 8;
+
+/// How many elements before a row is a multiple of 16 bytes.
+template <class Storage>
+STROBE_DEVICE int elements_before(const Storage* row) {
+  return static_cast<int>(reinterpret_cast<unsigned long long>(row) / sizeof(Storage) %
+                          kChunkElements);
+}
+
+/// The columns of a head.
+struct HeadColumns {
+  int box;    ///< where boxes begin, among the columns of all heads
+  int first;  ///< of a tile, that is the head's first
+
+  STROBE_DEVICE HeadColumns(const HeadPlace& place, int head) {
+    const int begin = place.first + head * place.stride;
+    first = begin % kChunkElements;
+    box = begin - first;
+  }
+};
+
+/// Clears the columns of a tile in shared memory that are not the head's `dim` from `first` on, as
+/// far as `columns` are multiplied. By a warp.
+template <class RowTile, int dim, int columns>
+STROBE_DEVICE void clear_other_heads(Word tile, int first) {
+  constexpr int kEnd = ceil_div(columns, kChunkElements);
+  // The first chunk, and those where the head ends and behind it.
+  for (int chunk = 0; chunk < kEnd; chunk = larger(chunk + 1, dim / kChunkElements)) {
+    Word kept[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int column = chunk * kChunkElements + 2 * i - first;
+      kept[i] = (column >= 0 && column < dim ? 0xFFFFU : 0U) |
+                (column + 1 >= 0 && column + 1 < dim ? 0xFFFF0000U : 0U);
+    }
+    for (int row = lane_index(); row < RowTile::kRows; row += 32) {
+      const Word at = tile + RowTile::chunk_offset(row, chunk);
+      const uint4 all = ptx::load_chunk(at);
+      ptx::store_chunk(at, {all.x & kept[0], all.y & kept[1], all.z & kept[2], all.w & kept[3]});
+    }
+  }
+}
+
+// Loaders of tiles, one after the other. What is started is full when it is finished, and has come.
+
+/// Of heads that begin at chunks, by one thread.
+template <class RowTile>
+struct WholeHeads {
+  STROBE_DEVICE void start(Word to, const TensorMap& map, const BoxOrigin& origin, int /*head*/,
+                           Word full, ptx::CachePolicy policy) const {
+    load_tile<RowTile>(to, map, origin, full, policy);
+  }
+  STROBE_DEVICE void finish(Word, int, Word) const {}
+};
+
+/// Of heads that may begin within chunks and are columns of one, by a warp: slots have 32 fillers.
+template <class RowTile, int dim, int columns>
+class ShiftedHeads {
+ public:
+  /// `landed` is a barrier of one arrival that nobody else uses.
+  STROBE_DEVICE ShiftedHeads(const HeadPlace& place, unsigned long long& landed)
+      : place_(place), landed_(ptx::shared_address(&landed)) {}
+
+  STROBE_DEVICE void start(Word to, const TensorMap& map, BoxOrigin origin, int head, Word /*full*/,
+                           ptx::CachePolicy policy) const {
+    __syncwarp();  // all have seen the tile before land
+    origin.at[0] = HeadColumns(place_, head).box;
+    origin.at[2] = 0;
+    if (lane_index() == 0) load_tile<RowTile>(to, map, origin, landed_, policy);
+  }
+
+  STROBE_DEVICE void finish(Word tile, int head, Word full) {
+    ptx::wait_for_phase(landed_, parity_);
+    parity_ ^= 1;
+    clear_other_heads<RowTile, dim, columns>(tile, HeadColumns(place_, head).first);
+    ptx::fence_async_proxy();
+    ptx::arrive(full);
+  }
+
+ private:
+  const HeadPlace& place_;
+  Word landed_;
+  Word parity_ = 0;
+};
+
+/// Eight columns of a row of a tile in shared memory, from any on that is not before -7. There is
+/// nothing behind the last panel.
+template <class RowTile>
+STROBE_DEVICE uint4 load_columns(Word tile, Word row, int column) {
+  constexpr int kEnd = RowTile::kPanels * RowTile::kPanelColumns / kChunkElements;
+  const int chunk = (column + kChunkElements) / kChunkElements - 1;
+  const int within = column - chunk * kChunkElements;
+  const auto part = [&](int i) {
+    return i >= 0 && i < kEnd ? ptx::load_chunk(tile + RowTile::chunk_offset(row, i))
+                              : uint4{0, 0, 0, 0};
+  };
+  const uint4 low = part(chunk);
+  return within == 0 ? low : chunk_across(low, part(chunk + 1), 2 * within);
+}
+
+/// Elements [begin, begin + 8) of a row that has `dim`, where there are such. They lie at a
+/// multiple of 16 bytes.
+template <class Storage>
+STROBE_DEVICE void store_elements(Storage* row, int begin, int dim, uint4 chunk) {
+  if (begin >= 0 && begin + kChunkElements <= dim) {
+    *reinterpret_cast<uint4*>(row + begin) = chunk;
+    return;
+  }
+  const Word words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
+#pragma unroll
+  for (int i = 0; i < kChunkElements; i += 2) {
+    const bool has_first = begin + i >= 0 && begin + i < dim;
+    const bool has_second = begin + i + 1 >= 0 && begin + i + 1 < dim;
+    if (has_first && has_second) {
+      *reinterpret_cast<Word*>(row + begin + i) = words[i / 2];
+    } else if (has_first) {
+      row[begin + i] = static_cast<Storage>(words[i / 2]);
+    } else if (has_second) {
+      row[begin + i + 1] = static_cast<Storage>(words[i / 2] >> 16);
+    }
+  }
+}
+
+/// Some rows of a tile in shared memory to global memory, by several threads of which this is one.
+struct RowCopy {
+  int first_row;  ///< of the tile
+  int rows;
+  int first_column;  ///< likewise
+  int thread;
+  int threads;
+
+  /// `aligned` if all rows are whole chunks that begin at multiples of 16 bytes.
+  template <class RowTile, int dim, bool aligned, class Storage>
+  STROBE_DEVICE void store(Word tile, Storage* to, Wide stride) const {
+    constexpr int kChunks = ceil_div(dim, kChunkElements) + (aligned ? 0 : 1);
+    for (int i = thread; i < rows * kChunks; i += threads) {
+      const int row = i / kChunks;
+      Storage* const begin = to + row * stride;
+      const int element = i % kChunks * kChunkElements - (aligned ? 0 : elements_before(begin));
+      if constexpr (aligned) {
+        *reinterpret_cast<uint4*>(begin + element) =
+            ptx::load_chunk(tile + RowTile::chunk_offset(first_row + row, i % kChunks));
+      } else if (element < dim) {
+        store_elements(begin, element, dim,
+                       load_columns<RowTile>(tile, first_row + row, element + first_column));
+      }
+    }
+  }
+};
+
+}  // namespace strobe::cuda
