@@ -75,6 +75,10 @@ class STROBE_API Accelerator {
   /// single launch. Throws Error if some of it cannot be recorded.
   virtual std::function<void()> record(const std::function<void()>& work) const = 0;
 
+  /// Kernels, copies and fills apart, that `work` puts on the stream; none of it is done. Throws
+  /// Error if some of it cannot be recorded.
+  virtual int count_kernels(const std::function<void()>& work) const = 0;
+
   /// Of its memory, what nobody has taken.
   virtual std::int64_t free_bytes() const = 0;
 

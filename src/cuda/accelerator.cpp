@@ -74,6 +74,10 @@ class CudaAccelerator final : public Accelerator {
     };
   }
 
+  int count_kernels(const std::function<void()>& work) const override {
+    return driver::count_kernels(device_, stream_.get(), work);
+  }
+
   std::int64_t free_bytes() const override {
     return static_cast<std::int64_t>(driver::free_memory(device_));
   }

@@ -26,6 +26,7 @@ using Module = struct ModuleObject*;
 using Function = struct FunctionObject*;
 using Graph = struct GraphObject*;
 using GraphExec = struct GraphExecObject*;
+using GraphNode = struct GraphNodeObject*;
 
 enum class DeviceAttribute : int {
   multiprocessor_count = 16,
@@ -43,6 +44,8 @@ enum class FunctionAttribute : int {
   max_dynamic_shared_size_bytes = 8,
   non_portable_cluster_size_allowed = 14,
 };
+
+enum class GraphNodeType : int { kernel = 0, copy = 1, fill = 2 };
 
 enum class CaptureMode : int { global = 0, thread_local_ = 1, relaxed = 2 };
 

@@ -91,6 +91,8 @@ class Api {
   Call<abi::Stream, abi::Graph*> cuStreamEndCapture{symbols_, "cuStreamEndCapture"};
   Call<abi::GraphExec*, abi::Graph, unsigned long long> cuGraphInstantiate{symbols_, "cuGraphInstantiateWithFlags"};
   Call<abi::GraphExec, abi::Stream> cuGraphLaunch{symbols_, "cuGraphLaunch"};
+  Call<abi::Graph, abi::GraphNode*, std::size_t*> cuGraphGetNodes{symbols_, "cuGraphGetNodes"};
+  Call<abi::GraphNode, abi::GraphNodeType*> cuGraphNodeGetType{symbols_, "cuGraphNodeGetType"};
   Call<abi::Graph> cuGraphDestroy{symbols_, "cuGraphDestroy"};
   Call<abi::GraphExec> cuGraphExecDestroy{symbols_, "cuGraphExecDestroy"};
   // clang-format on

@@ -23,4 +23,7 @@ class Graph {
   Owned<abi::GraphExec, release> exec_{};
 };
 
+/// Kernels among what `work` puts on the stream, which does not run.
+int count_kernels(const Device& device, abi::Stream stream, const std::function<void()>& work);
+
 }  // namespace strobe::cuda::driver

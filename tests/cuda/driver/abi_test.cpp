@@ -44,6 +44,9 @@ static_assert(same(FunctionAttribute::max_dynamic_shared_size_bytes,
 static_assert(same(FunctionAttribute::non_portable_cluster_size_allowed,
                    CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED));
 
+static_assert(same(GraphNodeType::kernel, CU_GRAPH_NODE_TYPE_KERNEL));
+static_assert(same(GraphNodeType::copy, CU_GRAPH_NODE_TYPE_MEMCPY));
+static_assert(same(GraphNodeType::fill, CU_GRAPH_NODE_TYPE_MEMSET));
 static_assert(same(CaptureMode::global, CU_STREAM_CAPTURE_MODE_GLOBAL));
 static_assert(same(CaptureMode::thread_local_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 static_assert(same(CaptureMode::relaxed, CU_STREAM_CAPTURE_MODE_RELAXED));

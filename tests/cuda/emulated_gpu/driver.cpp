@@ -35,8 +35,12 @@ namespace strobe::cuda::abi {
 struct ContextObject {};
 
 using Work = std::function<void()>;
+struct GraphNodeObject {
+  GraphNodeType type = GraphNodeType::kernel;
+};
 struct GraphObject {
   std::vector<Work> work{};
+  std::vector<GraphNodeObject> nodes{};
 };
 struct GraphExecObject {
   std::vector<Work> work{};
@@ -112,9 +116,11 @@ Result release(void* address) {
 // ---- streams
 
 /// Does it, or writes it down.
-Result enqueue(abi::Stream stream, abi::Work work) {
+Result enqueue(abi::Stream stream, abi::Work work,
+               abi::GraphNodeType type = abi::GraphNodeType::kernel) {
   if (stream != nullptr && stream->captured) {
     stream->captured->work.push_back(std::move(work));
+    stream->captured->nodes.push_back({type});
     return Result::success;
   }
   try {
@@ -346,6 +352,16 @@ Result cuGraphLaunch(abi::GraphExec exec, abi::Stream stream) {
     for (const abi::Work& work : exec->work) work();
   });
 }
+Result cuGraphGetNodes(abi::Graph graph, abi::GraphNode* nodes, std::size_t* count) {
+  for (std::size_t i = 0; nodes != nullptr && i < graph->nodes.size(); ++i)
+    nodes[i] = &graph->nodes[i];
+  *count = graph->nodes.size();
+  return Result::success;
+}
+Result cuGraphNodeGetType(abi::GraphNode node, abi::GraphNodeType* type) {
+  *type = node->type;
+  return Result::success;
+}
 Result cuGraphDestroy(abi::Graph graph) {
   delete graph;
   return Result::success;
@@ -373,11 +389,13 @@ Result cuMemFreeHost(void* address) {
 }
 Result cuMemcpyAsync(abi::DevicePointer to, const void* from, std::size_t bytes,
                      abi::Stream stream) {
-  return enqueue(stream, [=] { std::memmove(to, from, bytes); });
+  return enqueue(
+      stream, [=] { std::memmove(to, from, bytes); }, abi::GraphNodeType::copy);
 }
 Result cuMemsetD8Async(abi::DevicePointer to, unsigned char value, std::size_t bytes,
                        abi::Stream stream) {
-  return enqueue(stream, [=] { std::memset(to, value, bytes); });
+  return enqueue(
+      stream, [=] { std::memset(to, value, bytes); }, abi::GraphNodeType::fill);
 }
 
 // ---- modules and launches

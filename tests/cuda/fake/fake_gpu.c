@@ -317,6 +317,17 @@ API cuGraphLaunch(void* exec, void* stream) {
   for (size_t i = 0; i < graph->count; ++i) perform(&graph->work[i]);
   return kSuccess;
 }
+API cuGraphGetNodes(void* graph, void** nodes, size_t* count) {
+  struct Graph* all = graph;
+  for (size_t i = 0; nodes != NULL && i < all->count; ++i) nodes[i] = &all->work[i];
+  *count = all->count;
+  return kSuccess;
+}
+API cuGraphNodeGetType(void* node, int* type) {
+  const struct Work* work = node;
+  *type = work->from != NULL ? 1 : work->to != NULL ? 2 : 0;  // a copy, a fill, a kernel
+  return kSuccess;
+}
 API cuGraphDestroy(void* graph) {
   free(graph);
   return kSuccess;

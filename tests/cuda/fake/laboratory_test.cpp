@@ -174,5 +174,15 @@ TEST_F(FakeGpu, IsWatched) {
   EXPECT_EQ(result.measurement.device.slowed_by, std::vector<std::string>{"power cap"});
 }
 
+TEST_F(FakeGpu, CountsKernelsWithoutRunningThem) {
+  const Accelerator& gpu = accelerator({Device::Kind::cuda, 0});
+  const auto memory = gpu.allocate(64);
+  gpu.fill(memory.get(), std::byte{1}, 64);
+  EXPECT_EQ(gpu.count_kernels([&] { gpu.fill(memory.get(), std::byte{2}, 64); }), 0)
+      << "a fill is none";
+  EXPECT_EQ(*memory, std::byte{1}) << "it was only recorded";
+  EXPECT_EQ(gpu.count_kernels([] {}), 0);
+}
+
 }  // namespace
 }  // namespace strobe::lab

@@ -36,7 +36,7 @@ const portable_backward::Backward& BackwardPass::portable() const {
 
 TuningRecord BackwardPass::tuning() const {
   if (hopper_in_place_) return hopper_in_place_->tuning();
-  return hopper_ ? hopper_->kernels().tuning() : portable().tuning();
+  return hopper_ ? hopper_->tuning() : portable().tuning();
 }
 
 std::size_t BackwardPass::workspace_bytes() const {

@@ -27,7 +27,7 @@ const portable_forward::Forward& ForwardPass::portable() const {
 }
 
 TuningRecord ForwardPass::tuning() const {
-  return hopper_ ? hopper_->kernels().tuning() : portable().tuning();
+  return hopper_ ? hopper_->tuning() : portable().tuning();
 }
 
 std::size_t ForwardPass::workspace_bytes() const {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/text.h"
 #include "cuda/kernels/flash/padding.h"
 
 namespace strobe::cuda::flash {
@@ -24,6 +25,12 @@ class PaddedPass {
     std::call_once(
         once_, [this] { kernels_ = std::make_unique<const Kernels>(device_, problem_, options_); });
     return *kernels_;
+  }
+  TuningRecord tuning() const {
+    TuningRecord record = kernels().tuning();
+    if (Padding::has_copies(problem_))
+      record.emplace_back("padded", concat(Padding::head_stride(problem_.dim, problem_.dtype)));
+    return record;
   }
   std::size_t workspace_bytes() const { return workspace_.bytes(); }
 
