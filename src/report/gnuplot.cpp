@@ -11,20 +11,13 @@
 #include <filesystem>
 #include <set>
 
+#include "report/palette.h"
 #include "report/plot.h"
 #include "report/programs.h"
 #include "strobe/error.h"
 
 namespace strobe::lab {
 namespace {
-
-struct Colour {
-  double red, green, blue;
-};
-
-// Colours that people with any kind of sight tell apart (Okabe and Ito's, without the yellow).
-constexpr Colour kColours[] = {{0, 114, 178}, {213, 94, 0},   {0, 158, 115}, {204, 121, 167},
-                               {230, 159, 0}, {86, 180, 233}, {85, 85, 85}};
 
 // Filled shapes for what goes forward; the shape with the next lower number is its outline.
 constexpr int kShapes[] = {7, 5, 9, 11, 13};
@@ -155,10 +148,10 @@ class Styles {
     const std::size_t family = place(implementations_, line.implementation);
     const std::size_t variant = place(variants_, line.variant);
     const bool shades = implementations_.size() > 1;
-    const Colour& colour = kColours[(shades ? family : variant) % std::size(kColours)];
+    const Colour& colour = kPalette[(shades ? family : variant) % std::size(kPalette)];
     const bool dashed = line.names_pass && line.pass == "backward";
     const int shape =
-        kShapes[(shades ? family : variant / std::size(kColours)) % std::size(kShapes)];
+        kShapes[(shades ? family : variant / std::size(kPalette)) % std::size(kShapes)];
     return fmt::format(
         "linewidth 2.4 linecolor '{}' dashtype {} pointtype {} pointsize 1.15",
         shades ? shade_of(colour, variant, variants_.size()) : shade_of(colour, 0, 1),
