@@ -19,12 +19,7 @@ namespace strobe::cli {
 namespace {
 
 lab::SamplingPolicy policy(const CompareOptions& options) {
-  lab::SamplingPolicy policy = options.sampling.policy();
-  if (!options.quick) return policy;
-  policy.warmup_s = 0.1;
-  policy.min_samples = 2;
-  policy.budget_s = 0.3;
-  return policy;
+  return options.quick ? options.sampling.quick_policy() : options.sampling.policy();
 }
 
 /// The implementation that the others' speed is told against: the one asked for if it ran, else

@@ -83,6 +83,14 @@ lab::SamplingPolicy SamplingOptions::policy() const {
   return policy;
 }
 
+lab::SamplingPolicy SamplingOptions::quick_policy() const {
+  lab::SamplingPolicy quick = policy();
+  quick.warmup_s = 0.1;
+  quick.min_samples = 2;
+  quick.budget_s = 0.3;
+  return quick;
+}
+
 void add_threads(CLI::App& command, int& threads) {
   command
       .add_option("--threads", threads,
@@ -123,9 +131,8 @@ void ProblemOptions::add_to(CLI::App& command) {
   add_settings(command, *this, text);
 }
 
-Problem ProblemOptions::choose() const {
+Problem ProblemOptions::choose(const Problem& base) const {
   if (!problem.empty()) return Problem::parse(problem);
-  const Problem base = lab::default_problem();
   if (preset.empty()) return lab::make_problem(settings, base);
   return lab::make_problem(settings, lab::problem_of(lab::find_preset(preset), base.dtype));
 }

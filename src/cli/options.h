@@ -49,6 +49,9 @@ struct SamplingOptions {
   void add_pinning_to(CLI::App& command);
 
   lab::SamplingPolicy policy() const;
+
+  /// Few samples: done in a moment.
+  lab::SamplingPolicy quick_policy() const;
 };
 
 /// --threads, in every command that runs kernels. 0 is what STROBE_THREADS or the machine says.
@@ -62,7 +65,7 @@ struct ProblemOptions {
 
   void add_to(CLI::App& command);
 
-  Problem choose() const;
+  Problem choose(const Problem& base = lab::default_problem()) const;
 };
 
 /// Which passes of one problem: both, or what a preset stands for.

@@ -15,7 +15,7 @@
 #include "cli/compare.h"
 #include "cli/external_tools.h"
 #include "cli/info.h"
-#include "cli/profile_folder.h"
+#include "cli/output_folder.h"
 #include "cli/profile_variables.h"
 #include "report/kernel_summary.h"
 #include "report/profile.h"
@@ -141,7 +141,7 @@ std::string trace_file(std::string_view pass) {
   return fmt::format("trace_{}.json", pass);
 }
 
-void write_all(ProfileFolder& folder, const lab::Profile& profile, const OtherCommands& others) {
+void write_all(OutputFolder& folder, const lab::Profile& profile, const OtherCommands& others) {
   for (const Pass pass : {Pass::forward, Pass::backward})
     folder.leave_out(trace_file(name_of(pass)));
   for (const lab::PassProfile& pass : profile.passes) {
@@ -161,7 +161,7 @@ void write_all(ProfileFolder& folder, const lab::Profile& profile, const OtherCo
 /// One problem from every side, in a folder of files.
 int profile_command(ProfileOptions options) {
   take_variables(options.bench.problem);
-  ProfileFolder folder(options.folder, options.force);
+  OutputFolder folder(options.folder, options.force);
   const BenchSubject subject = choose_subject(options.bench);
   OtherCommands others;
   Progress progress(4);

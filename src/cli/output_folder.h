@@ -5,18 +5,17 @@
 
 namespace strobe::cli {
 
-/// Where `strobe profile` leaves its files. Nothing is made or replaced before the first is
-/// written.
-class ProfileFolder {
+/// Where a command leaves its files. Nothing is made or replaced before the first is written.
+class OutputFolder {
  public:
   /// Throws InvalidArgument if something is there and is not to be replaced, or if it cannot be a
   /// folder.
-  ProfileFolder(std::string path, bool force);
+  OutputFolder(std::string path, bool force);
 
   /// Replaces the file of this name, and touches no other.
   void write(const std::string& name, const std::string& text);
 
-  /// Takes the file of this name away, which would be an earlier profile's.
+  /// Takes the file of this name away, which would be an earlier run's.
   void leave_out(const std::string& name);
 
   const std::filesystem::path& path() const { return path_; }

@@ -1,4 +1,4 @@
-#include "cli/profile_folder.h"
+#include "cli/output_folder.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ constexpr const char* kOption = "--out";
 
 }  // namespace
 
-ProfileFolder::ProfileFolder(std::string path, bool force) : path_(std::move(path)) {
+OutputFolder::OutputFolder(std::string path, bool force) : path_(std::move(path)) {
   const auto refuse = [this](const std::string& why) {
     throw InvalidArgument(kOption, fmt::format("'{}' {}", path_.string(), why));
   };
@@ -22,19 +22,19 @@ ProfileFolder::ProfileFolder(std::string path, bool force) : path_(std::move(pat
     if (!force) {
       refuse(
           "exists already; name another folder, or add --force to replace the files in it that "
-          "profile writes");
+          "this command writes");
     }
   }
   require_writable(kOption, path_, existing_part(path_));
 }
 
-void ProfileFolder::write(const std::string& name, const std::string& text) {
+void OutputFolder::write(const std::string& name, const std::string& text) {
   std::error_code error;
   std::filesystem::create_directories(path_, error);  // what is wrong with it shows below
   write_output(kOption, path_ / name, text);
 }
 
-void ProfileFolder::leave_out(const std::string& name) {
+void OutputFolder::leave_out(const std::string& name) {
   std::error_code none;
   std::filesystem::remove(path_ / name, none);
 }
