@@ -69,12 +69,8 @@ json common_record(const Result& result, const Problem& problem, int threads) {
               {"fields", problem_fields(problem)},
               {"pass", name_of(problem.pass)},
               {"status", name_of(result.status)},
-              {"plan", plan_record(result.tuning)},
-              {"machine", machine_record(threads, result.device.index)},
-              {"version", version()},
-              {"commit", STROBE_COMMIT},
-              {"command", command_line()},
-              {"time", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))}};
+              {"plan", plan_record(result.tuning)}};
+  record.update(provenance_record(threads, result.device.index));
   if (!result.reason.empty()) record["reason"] = result.reason;
   if (result.device.kind != Device::Kind::cpu) record["options"] = options_record(result.options);
   return record;
@@ -257,6 +253,14 @@ json machine_record(int threads, int gpu) {
           {"memory", here.memory_bytes},
           {"threads", threads > 0 ? threads : here.cores},
           {"gpu", gpu_record(gpu)}};
+}
+
+json provenance_record(int threads, int gpu) {
+  return {{"machine", machine_record(threads, gpu)},
+          {"version", version()},
+          {"commit", STROBE_COMMIT},
+          {"command", command_line()},
+          {"time", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))}};
 }
 
 RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)), force_(force) {

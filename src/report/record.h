@@ -32,6 +32,9 @@ nlohmann::json options_record(const PlanOptions& options);
 /// use by itself.
 nlohmann::json machine_record(int threads, int gpu = 0);
 
+/// What every record says of where it comes from: machine, version, commit, command, time.
+nlohmann::json provenance_record(int threads, int gpu = 0);
+
 /// Writes records, one JSON object a line.
 class RecordWriter {
  public:

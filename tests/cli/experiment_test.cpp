@@ -1,0 +1,81 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/program.h"
+
+namespace strobe::test {
+namespace {
+
+using nlohmann::json;
+
+/// One sentence on the standard error, nothing on the standard output.
+void expect_experiment_refusal(const std::string& arguments, int status,
+                               std::initializer_list<const char*> words) {
+  const Outcome outcome = strobe("experiment " + arguments);
+  EXPECT_EQ(outcome.status, status) << arguments << ": " << outcome.err;
+  EXPECT_EQ(outcome.out, "") << arguments;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  for (const char* word : words) EXPECT_TRUE(contains(outcome.err, word)) << outcome.err;
+}
+
+TEST(Experiment, ListsWhatThereIs) {
+  const Outcome flag = strobe("experiment --list"), word = strobe("experiment list");
+  EXPECT_EQ(flag.status, 0) << flag.err;
+  EXPECT_EQ(flag.out, word.out);
+  for (const char* name : {"fusion", "accumulation"})
+    EXPECT_TRUE(contains(flag.out, name)) << flag.out;
+}
+
+TEST(Experiment, LeavesAFolderWithSummaryRecordsAndPicture) {
+  const std::string folder = fresh_path("folder"), file = fresh_path("records");
+  const Outcome outcome =
+      strobe("experiment fusion --quick --repeats 1 --problem 'sq64 h2 d16 fp32' --out " + folder +
+             " --json " + file);
+  EXPECT_TRUE(outcome.status == 0 || outcome.status == 1) << outcome.err;
+  for (const char* part : {"Expected: ", "rule: ", "seen: ", "Why: ", "sq64 h2 d16 fp32"})
+    EXPECT_TRUE(contains(outcome.out, part)) << outcome.out;
+  const auto in_folder = [&](const char* name) { return read_file(folder + "/" + name); };
+  EXPECT_TRUE(contains(outcome.out, in_folder("summary.txt")));
+  EXPECT_TRUE(contains(in_folder("fusion.svg"), "</svg>"));
+  EXPECT_EQ(read_file(file), in_folder("records.jsonl") + in_folder("results.jsonl"));
+  const json record = json::parse(in_folder("results.jsonl"));
+  EXPECT_EQ(record["experiment"], "fusion");
+  EXPECT_EQ(strobe("report " + folder + "/records.jsonl -o " + fresh_path("page")).status, 0);
+}
+
+TEST(Experiment, FailsIfSomethingExpectedDidNotHold) {
+  const Outcome outcome = strobe("experiment accumulation --quick --seqlen-k 4 --headdim 8 --out " +
+                                 fresh_path("folder"));
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "did not hold")) << outcome.out;
+}
+
+TEST(Experiment, ErrorsSayWhatIsAllowed) {
+  expect_experiment_refusal("", 2, {"needs a name", "--list"});
+  expect_experiment_refusal("nothing", 2, {"'nothing'", "fusion", "--list"});
+  expect_experiment_refusal("fusion --memory-limit lots", 2, {"--memory-limit", "'lots'", "GB"});
+  expect_experiment_refusal("fusion --memory-limit -1GB", 2, {"--memory-limit", "'-1GB'"});
+  expect_experiment_refusal("fusion --memory-limit 10kB", 3, {"10.0 kB", "--memory-limit"});
+  expect_experiment_refusal("fusion --headdim 0", 2, {"--headdim"});
+  expect_experiment_refusal("fusion --device cuda:x", 2, {"--device"});
+}
+
+TEST(Experiment, ReplacesNothingUnlessAsked) {
+  const std::string folder = fresh_path("folder");
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder + "/summary.txt") << "precious\n";
+  expect_experiment_refusal("accumulation --quick --out " + folder, 2,
+                            {"exists already", "--force"});
+  EXPECT_EQ(read_file(folder + "/summary.txt"), "precious\n");
+  const Outcome outcome = strobe("experiment accumulation --quick --force --out " + folder);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(read_file(folder + "/summary.txt"), "accumulation: "));
+}
+
+}  // namespace
+}  // namespace strobe::test
