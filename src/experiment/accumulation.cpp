@@ -251,7 +251,7 @@ Expectation mixed_precision_pays(const ErrorsOfWays& errors, DType dtype) {
                               "in fp32",
                               name_of(low), kTimes),
           .seen = fmt::format("{} against {}", error_text(narrow), error_text(wide)),
-          .conclusion = Expectation::decide(narrow >= kTimes * wide)};
+          .conclusion = Expectation::decide(narrow > wide && narrow >= kTimes * wide)};
 }
 
 }  // namespace

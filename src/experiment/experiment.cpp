@@ -17,8 +17,17 @@ using nlohmann::json;
 constexpr std::array kExperiments{
     Experiment{"fusion", "What does flash attention save over the unfused computation?",
                fusion_experiment},
+    Experiment{"alignment", "What does a head dim cost whose rows are not aligned, 129 say?",
+               alignment_experiment},
     Experiment{"accumulation", "What do precision and order of sums cost in accuracy?",
                accumulation_experiment},
+    Experiment{"io-model", "Does memory traffic follow the theory of input and output?",
+               io_model_experiment},
+    Experiment{"memory", "How does the memory that attention takes grow with the length?",
+               memory_experiment},
+    Experiment{"recompute",
+               "What does it cost to compute the weights again instead of keeping them?",
+               recompute_experiment},
 };
 
 json expectation_record(const Expectation& expectation) {

@@ -101,6 +101,10 @@ std::vector<nlohmann::json> result_records(const Experiment& experiment,
 
 // The experiments, each in the file of its name.
 Findings accumulation_experiment(const ExperimentSetup& setup);
+Findings alignment_experiment(const ExperimentSetup& setup);
 Findings fusion_experiment(const ExperimentSetup& setup);
+Findings io_model_experiment(const ExperimentSetup& setup);
+Findings memory_experiment(const ExperimentSetup& setup);
+Findings recompute_experiment(const ExperimentSetup& setup);
 
 }  // namespace strobe::lab

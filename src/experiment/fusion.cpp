@@ -1,9 +1,9 @@
 // Flash attention against the unfused computation: how many kernels, how many bytes, how long.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
+#include "experiment/phases.h"
 #include "experiment/subjects.h"
 #include "experiment/traffic.h"
 #include "measure/recorded_calls.h"
@@ -27,29 +27,10 @@ struct FusionSide {
   MeasuredTraffic measured{};
 };
 
-/// Phases that the threads of the CPU do together, of one call: each is what a kernel is on a GPU.
-int phases_of_a_call(const Recording& recording) {
-  int calls = 0, phases = 0;
-  for (const RecordedThread& thread : recording) {
-    std::int64_t call_begin = 0, call_end = -1;
-    for (const RecordedSpan& span : thread.spans) {
-      if (span.category == "laboratory" && span.name == "call") {
-        call_begin = span.begin_ns;
-        call_end = span.end_ns;
-        ++calls;
-      }
-      // Only the thread that calls has calls, and it takes part in every phase.
-      if (span.category == "cpu" && span.begin_ns >= call_begin && span.end_ns <= call_end)
-        ++phases;
-    }
-  }
-  return calls > 0 ? phases / calls : 0;
-}
-
 std::optional<int> kernels_of_a_call(const ExperimentSetup& setup,
                                      const Implementation& implementation, const Problem& problem,
                                      const Recording& recording) {
-  if (setup.on_cpu()) return phases_of_a_call(recording);
+  if (setup.on_cpu()) return static_cast<int>(phases_of_a_call(recording).size());
   Operands operands({.problem = problem});
   const auto execution = Execution::make(implementation, operands, problem.pass, setup.options);
   execution->run();  // what is made for the first call is no part of others

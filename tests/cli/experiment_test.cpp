@@ -27,7 +27,8 @@ TEST(Experiment, ListsWhatThereIs) {
   const Outcome flag = strobe("experiment --list"), word = strobe("experiment list");
   EXPECT_EQ(flag.status, 0) << flag.err;
   EXPECT_EQ(flag.out, word.out);
-  for (const char* name : {"fusion", "accumulation"})
+  for (const char* name :
+       {"fusion", "alignment", "accumulation", "io-model", "memory", "recompute"})
     EXPECT_TRUE(contains(flag.out, name)) << flag.out;
 }
 
