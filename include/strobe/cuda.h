@@ -71,6 +71,7 @@ STROBE_API std::vector<KernelConfiguration> kernel_configurations(std::string_vi
 
 /// What came out of the compiler; of a kernel with several entries, the most of each.
 struct CompiledKernel {
+  int threads = 0;            ///< of a block
   int registers = 0;          ///< of a thread
   int planned_registers = 0;  ///< at most
   int spill_bytes = 0;        ///< stored and loaded
@@ -98,6 +99,12 @@ struct CachedKernel {
 STROBE_API std::vector<std::string> kernel_variants(std::string_view architecture,
                                                     const Problem& problem,
                                                     const PlanOptions& options = {});
+
+/// Compiles the kernel of the variant that the options name, or of the usual one, and keeps it as
+/// compile_kernel does; of a backward pass the main one. Throws Unsupported if that GPU has no
+/// variants of the problem, InvalidArgument for another name.
+STROBE_API CompiledKernel compile_variant(std::string_view architecture, const Problem& problem,
+                                          const PlanOptions& options = {});
 
 /// A tuned variant on disk.
 struct KeptVariant {

@@ -80,7 +80,8 @@ std::string why_unavailable(const CudaStatus& status) {
 
 /// What all entries need: the most of each.
 CompiledKernel summary(const jit::KernelDescription& kernel, const jit::Built& built) {
-  CompiledKernel compiled{.planned_registers = kernel.max_registers,
+  CompiledKernel compiled{.threads = kernel.threads,
+                          .planned_registers = kernel.max_registers,
                           .shared_bytes = kernel.dynamic_shared_bytes,
                           .from_cache = built.from_cache,
                           .seconds = built.seconds};
@@ -94,6 +95,9 @@ CompiledKernel summary(const jit::KernelDescription& kernel, const jit::Built& b
   compiled.shared_bytes += static_shared;
   return compiled;
 }
+
+/// Of an H200, where there is no GPU to ask.
+constexpr int kMultiprocessors = 132;
 
 class CudaBackend final : public Backend {
  public:
@@ -143,9 +147,16 @@ class CudaBackend final : public Backend {
 
   std::vector<std::string> variants(std::string_view architecture, const Problem& problem,
                                     const PlanOptions& options) const override {
-    constexpr int kMultiprocessors = 132;  // of an H200
     return flash::variants(problem, options, jit::Architecture::parse(architecture),
                            kMultiprocessors);
+  }
+
+  CompiledKernel compile_variant(std::string_view architecture, const Problem& problem,
+                                 const PlanOptions& options) const override {
+    const auto parsed = jit::Architecture::parse(architecture);
+    const jit::KernelDescription kernel =
+        flash::describe_variant(problem, options, parsed, kMultiprocessors);
+    return summary(kernel, jit::build(kernel, parsed));
   }
 
   std::string variants_folder() const override { return jit::user_tuning().folder(); }

@@ -35,6 +35,8 @@ class Backend {
   virtual CompiledKernel compile(const KernelConfiguration& configuration) const = 0;
   virtual std::vector<std::string> variants(std::string_view architecture, const Problem& problem,
                                             const PlanOptions& options) const = 0;
+  virtual CompiledKernel compile_variant(std::string_view architecture, const Problem& problem,
+                                         const PlanOptions& options) const = 0;
   virtual std::string variants_folder() const = 0;
   virtual std::vector<KeptVariant> kept_variants() const = 0;
   virtual std::int64_t clear_variants() const = 0;

@@ -28,6 +28,9 @@ constexpr std::array kExperiments{
     Experiment{"recompute",
                "What does it cost to compute the weights again instead of keeping them?",
                recompute_experiment},
+    Experiment{"occupancy",
+               "What do tiles take of a GPU's registers, and is that what makes speed?",
+               occupancy_experiment},
 };
 
 json expectation_record(const Expectation& expectation) {

@@ -105,6 +105,7 @@ Findings alignment_experiment(const ExperimentSetup& setup);
 Findings fusion_experiment(const ExperimentSetup& setup);
 Findings io_model_experiment(const ExperimentSetup& setup);
 Findings memory_experiment(const ExperimentSetup& setup);
+Findings occupancy_experiment(const ExperimentSetup& setup);
 Findings recompute_experiment(const ExperimentSetup& setup);
 
 }  // namespace strobe::lab

@@ -24,7 +24,8 @@ struct MemoryRow {
   bool ran = false;
   std::optional<std::int64_t> seen{};  ///< what running it really took, where the system tells
 
-  double bytes() const { return static_cast<double>(seen.value_or(planned)); }
+  /// The larger of both: memory that the process still had from before is not seen to be taken.
+  double bytes() const { return static_cast<double>(std::max(seen.value_or(0), planned)); }
 };
 
 /// One implementation at all lengths.

@@ -28,7 +28,7 @@ TEST(Experiment, ListsWhatThereIs) {
   EXPECT_EQ(flag.status, 0) << flag.err;
   EXPECT_EQ(flag.out, word.out);
   for (const char* name :
-       {"fusion", "alignment", "accumulation", "io-model", "memory", "recompute"})
+       {"fusion", "alignment", "accumulation", "io-model", "memory", "recompute", "occupancy"})
     EXPECT_TRUE(contains(flag.out, name)) << flag.out;
 }
 
@@ -76,6 +76,19 @@ TEST(Experiment, ReplacesNothingUnlessAsked) {
   const Outcome outcome = strobe("experiment accumulation --quick --force --out " + folder);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_TRUE(contains(read_file(folder + "/summary.txt"), "accumulation: "));
+}
+
+TEST(Experiment, CompilesWithoutAGpu) {
+  const std::string folder = fresh_path("folder");
+  const Outcome outcome = strobe("experiment occupancy --quick --arch sm_80 --out " + folder);
+  if (outcome.status == 3 && contains(outcome.err, "NVRTC")) GTEST_SKIP() << outcome.err;
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* part : {"Registers", "Spilled", "Occupancy", "d128", "sm_80", "undecided"})
+    EXPECT_TRUE(contains(outcome.out, part)) << outcome.out;
+  EXPECT_FALSE(std::filesystem::exists(folder + "/records.jsonl")) << "nothing was timed";
+  EXPECT_TRUE(contains(read_file(folder + "/occupancy.svg"), "</svg>"));
+  expect_experiment_refusal("occupancy --arch sm_75 --out " + fresh_path("old"), 2,
+                            {"sm_75", "sm_80"});
 }
 
 }  // namespace

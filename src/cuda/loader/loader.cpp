@@ -100,6 +100,11 @@ std::vector<std::string> kernel_variants(std::string_view architecture, const Pr
   return cuda::backend().variants(architecture, problem, options);
 }
 
+CompiledKernel compile_variant(std::string_view architecture, const Problem& problem,
+                               const PlanOptions& options) {
+  return cuda::backend().compile_variant(architecture, problem, options);
+}
+
 std::vector<KeptVariant> kept_variants() {
   return cuda::backend().kept_variants();
 }

@@ -227,6 +227,14 @@ std::vector<std::string> variants(const Problem& problem, const PlanOptions& opt
                        variant_text);
 }
 
+jit::KernelDescription describe(const Problem& problem, const PlanOptions& options) {
+  const HopperBackwardFeatures features = features_of(problem, options);
+  if (options.variant.empty()) return description(choose_hopper_backward(features));
+  const auto config = parse_variant(options.variant, features);
+  if (!config) refuse_variant(options.variant, kVariantForm);
+  return description(*config);
+}
+
 void keep_variant(const driver::Device& device, const Problem& problem, const PlanOptions& options,
                   const std::optional<TunedVariant>& tuned) {
   const HopperBackwardFeatures features =

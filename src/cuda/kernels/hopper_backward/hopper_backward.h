@@ -21,6 +21,10 @@ bool takes(const Problem& problem, const jit::Architecture& architecture);
 /// Ways to cut the problem, the usual one first; see Implementation::variants.
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options);
 
+/// The main kernel for the variant that the options name, or the usual one. Throws InvalidArgument
+/// if there is none of that name.
+jit::KernelDescription describe(const Problem& problem, const PlanOptions& options);
+
 /// As Implementation::keep_variant.
 void keep_variant(const driver::Device& device, const Problem& problem, const PlanOptions& options,
                   const std::optional<TunedVariant>& tuned);

@@ -200,6 +200,16 @@ std::vector<std::string> variants(const Problem& problem, const PlanOptions& opt
   return variant_texts(usual.shape, worth_trying(features), variant_text);
 }
 
+jit::KernelDescription describe(const Problem& problem, const PlanOptions& options,
+                                int multiprocessors) {
+  const Work work = work_of(problem, multiprocessors);
+  const HopperForwardFeatures features = features_of(problem, options, work);
+  if (options.variant.empty()) return description(choose_hopper_forward(features, work));
+  const auto config = parse_variant(options.variant, features, work);
+  if (!config) refuse_variant(options.variant, kVariantForm);
+  return description(*config);
+}
+
 void keep_variant(const driver::Device& device, const Problem& problem, const PlanOptions& options,
                   const std::optional<TunedVariant>& tuned) {
   const Work work = work_of(problem, device.multiprocessors());

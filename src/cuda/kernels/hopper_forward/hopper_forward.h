@@ -26,6 +26,11 @@ bool takes(const Problem& problem, const jit::Architecture& architecture);
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options,
                                   int multiprocessors);
 
+/// The kernel for the variant that the options name, or the usual one. Throws InvalidArgument if
+/// there is none of that name.
+jit::KernelDescription describe(const Problem& problem, const PlanOptions& options,
+                                int multiprocessors);
+
 /// As Implementation::keep_variant.
 void keep_variant(const driver::Device& device, const Problem& problem, const PlanOptions& options,
                   const std::optional<TunedVariant>& tuned);
