@@ -23,6 +23,7 @@ void add_bench(CLI::App& program, int& status);
 void add_compare(CLI::App& program, int& status);
 void add_profile(CLI::App& program, int& status);
 void add_experiment(CLI::App& program, int& status);
+void add_watch(CLI::App& program, int& status);
 void add_sweep(CLI::App& program, int& status);
 void add_baseline(CLI::App& program, int& status);
 void add_report(CLI::App& program, int& status);

@@ -60,6 +60,7 @@ int run(const Invocation& invocation) {
   add_compare(program, status);
   add_profile(program, status);
   add_experiment(program, status);
+  add_watch(program, status);
   add_sweep(program, status);
   add_baseline(program, status);
   add_report(program, status);

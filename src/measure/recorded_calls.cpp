@@ -56,14 +56,6 @@ void append_spans(Recording& all, Recording more) {
   }
 }
 
-/// A backward pass needs what it leaves.
-void run_forward(const Implementation& implementation, Operands& operands,
-                 const PlanOptions& options) {
-  const auto forward = Execution::make(implementation, operands, Pass::forward, options);
-  forward->run();
-  forward->fetch();
-}
-
 /// With what it takes the first time: kernels are compiled once in a process.
 Recording record_plans(const Implementation& implementation, Problem problem,
                        std::span<const Pass> passes, const PlanOptions& options) {

@@ -26,8 +26,12 @@ bool reset_peak() {
 
 }  // namespace
 
+std::optional<std::int64_t> resident_bytes() {
+  return status_bytes("VmRSS:");
+}
+
 ResidentWatch::ResidentWatch() {
-  if (reset_peak()) start_ = status_bytes("VmRSS:");
+  if (reset_peak()) start_ = resident_bytes();
 }
 
 std::optional<std::int64_t> ResidentWatch::growth() const {

@@ -5,6 +5,9 @@
 
 namespace strobe::lab {
 
+/// Bytes of memory that this process occupies; nothing where the system does not tell.
+std::optional<std::int64_t> resident_bytes();
+
 /// Watches how far the memory that this process really occupies grows, allocations behind the
 /// laboratory's back included.
 class ResidentWatch {

@@ -157,4 +157,11 @@ std::unique_ptr<Execution> Execution::make(const Implementation& implementation,
   return std::make_unique<DeviceExecution>(implementation, operands, pass, options, copies);
 }
 
+void run_forward(const Implementation& implementation, Operands& operands,
+                 const PlanOptions& options) {
+  const auto forward = Execution::make(implementation, operands, Pass::forward, options);
+  forward->run();
+  forward->fetch();
+}
+
 }  // namespace strobe::lab

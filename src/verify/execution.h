@@ -59,4 +59,8 @@ class Execution {
   Plan plan_;
 };
 
+/// A forward pass once, whose results lie in the operands then: a backward pass needs them.
+void run_forward(const Implementation& implementation, Operands& operands,
+                 const PlanOptions& options);
+
 }  // namespace strobe::lab

@@ -23,3 +23,5 @@ fi
   --out "$folder/profile"
 grep -q "not read yet" "$folder/profile/SUMMARY.md"
 grep -q "wait for the device" "$folder/profile/kernel_summary.txt"
+"$program" watch --device cuda --impl flash --problem "b1 sq16 h1 d16 bf16" --rounds 2 --every 0.01 |
+  grep -q "^2 rounds"
