@@ -183,15 +183,17 @@ std::string memory_chart(const std::vector<MemoryCurve>& curves, std::int64_t li
                   .x_title = "Sequence length",
                   .y_title = "MB"};
   for (const MemoryCurve& curve : curves) {
-    LineChart::Line seen{.label = full_name(*curve.implementation)},
-        planned{.label = seen.label + ", planned", .dashed = true};
+    const std::string name = full_name(*curve.implementation);
+    LineChart::Line& seen = chart.lines.emplace_back(LineChart::Line{.label = name});
     for (const MemoryRow& row : curve.rows) {
-      const auto length = static_cast<double>(row.length);
-      if (row.ran) seen.points.emplace_back(length, row.bytes() / 1e6);
-      planned.points.emplace_back(length, static_cast<double>(row.planned) / 1e6);
+      if (row.ran) seen.points.emplace_back(static_cast<double>(row.length), row.bytes() / 1e6);
     }
-    chart.lines.push_back(std::move(seen));
-    chart.lines.push_back(std::move(planned));
+    LineChart::Line& planned =
+        chart.lines.emplace_back(LineChart::Line{.label = name + ", planned", .dashed = true});
+    for (const MemoryRow& row : curve.rows) {
+      planned.points.emplace_back(static_cast<double>(row.length),
+                                  static_cast<double>(row.planned) / 1e6);
+    }
   }
   const auto& rows = curves.front().rows;
   const double most = static_cast<double>(limit) / 1e6;

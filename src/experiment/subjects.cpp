@@ -48,7 +48,7 @@ Problem fitting_problem(const ExperimentSetup& setup, Problem usual,
   while (bytes(usual) > budget && (usual.batch > 1 || usual.heads > 1)) {
     (usual.batch > 1 ? usual.batch : usual.heads) /= 2;
   }
-  const Problem problem = setup.problem(usual);
+  Problem problem = setup.problem(usual);
   const std::int64_t needed = bytes(problem);
   if (needed <= budget) return problem;
   throw OutOfMemory(

@@ -44,7 +44,7 @@ void write_part(CacheSimulator& cache, const MatrixPart& part) {
 struct StoredAttention {
   StoredMatrix q, k, v, out, scores, tile;
 
-  StoredAttention(const TiledAttention& shape) {
+  explicit StoredAttention(const TiledAttention& shape) {
     std::int64_t next = 0;
     const auto place = [&next](std::int64_t rows, std::int64_t columns) {
       const StoredMatrix matrix{.address = next, .columns = columns};
@@ -75,7 +75,7 @@ TiledAttention TiledAttention::fitting(std::int64_t length, std::int64_t dim,
   constexpr std::int64_t kStep = 4;
   const std::int64_t room = memory_bytes / 4 * 3 / kFloatBytes;
   TiledAttention shape{.length = length, .dim = dim, .tile = kStep};
-  const auto fits = [&](std::int64_t tile) { return 4 * tile * dim + tile * tile <= room; };
+  const auto fits = [&](std::int64_t rows) { return 4 * rows * dim + rows * rows <= room; };
   while (shape.tile < length && fits(shape.tile + kStep)) shape.tile += kStep;
   return shape;
 }
