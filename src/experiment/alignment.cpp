@@ -1,9 +1,9 @@
-// Head dims whose rows end in the middle of what a load brings: 128 against 129, and those around.
+#include "experiment/alignment.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "experiment/subjects.h"
 #include "report/charts.h"
@@ -13,21 +13,6 @@
 
 namespace strobe::lab {
 namespace {
-
-/// One head dim.
-struct AlignmentRow {
-  Benchmark result{};
-  std::int64_t dim = 0;
-  std::int64_t padded = 0;  ///< what the plan says that rows are padded to; 0 if it says nothing
-
-  double ms() const { return result.measurement.ms.median; }
-  double tflops() const { return result.flops_per_second(ms()) / 1e12; }
-  std::int64_t row_bytes() const {
-    return dim * static_cast<std::int64_t>(size_of(result.problem.dtype));
-  }
-  /// The widest load, of 16 bytes at most, that begins at a multiple of itself in every row.
-  std::int64_t load_bytes() const { return std::gcd(row_bytes(), std::int64_t{16}); }
-};
 
 /// The whole one in question, halves and eighths of it below, its neighbours, and whole ones above.
 std::vector<std::int64_t> dims_around(std::int64_t dim, bool quick) {
@@ -111,28 +96,6 @@ std::string dims_table(const std::vector<AlignmentRow>& rows, const AlignmentRow
   return table.render();
 }
 
-Expectation small_drop(const AlignmentRow& whole, const AlignmentRow& odd) {
-  constexpr double kMost = 20;
-  const double drop = longer_percent(odd, whole);
-  return {.expected = fmt::format("a head dim of {} costs little more than {}", odd.dim, whole.dim),
-          .rule = fmt::format("at most {} % more time; more means that nothing is done about rows "
-                              "that are not aligned",
-                              kMost),
-          .seen = fmt::format("{:+.1f} %, of which the work itself is {:+.1f} %", drop,
-                              100 * (odd.result.flops / whole.result.flops - 1)),
-          .conclusion = Expectation::decide(drop <= kMost)};
-}
-
-Expectation as_dear_as_the_next(const AlignmentRow& odd, const AlignmentRow& next) {
-  constexpr double kWithin = 15;
-  const double difference = longer_percent(odd, next);
-  return {
-      .expected = fmt::format("{} costs what {} costs, to which it is padded", odd.dim, next.dim),
-      .rule = fmt::format("their times are within {} % of each other", kWithin),
-      .seen = fmt::format("{:+.1f} %", difference),
-      .conclusion = Expectation::decide(std::abs(difference) <= kWithin)};
-}
-
 std::string dims_chart(const std::vector<AlignmentRow>& rows, const Problem& problem) {
   LineChart::Line measured{.label = "measured"};
   for (const AlignmentRow& row : rows)
@@ -161,6 +124,28 @@ Problem usual_alignment_problem(const ExperimentSetup& setup) {
 }
 
 }  // namespace
+
+Expectation small_drop(const AlignmentRow& whole, const AlignmentRow& odd) {
+  constexpr double kMost = 20;
+  const double drop = longer_percent(odd, whole);
+  return {.expected = fmt::format("a head dim of {} costs little more than {}", odd.dim, whole.dim),
+          .rule = fmt::format("at most {} % more time; more means that nothing is done about rows "
+                              "that are not aligned",
+                              kMost),
+          .seen = fmt::format("{:+.1f} %, of which the work itself is {:+.1f} %", drop,
+                              100 * (odd.result.flops / whole.result.flops - 1)),
+          .conclusion = Expectation::decide(drop <= kMost)};
+}
+
+Expectation as_dear_as_the_next(const AlignmentRow& odd, const AlignmentRow& next) {
+  constexpr double kWithin = 15;
+  const double difference = longer_percent(odd, next);
+  return {
+      .expected = fmt::format("{} costs what {} costs, to which it is padded", odd.dim, next.dim),
+      .rule = fmt::format("their times are within {} % of each other", kWithin),
+      .seen = fmt::format("{:+.1f} %", difference),
+      .conclusion = Expectation::decide(std::abs(difference) <= kWithin)};
+}
 
 Findings alignment_experiment(const ExperimentSetup& setup) {
   Problem problem = fitting_problem(setup, usual_alignment_problem(setup), [&](const Problem& p) {

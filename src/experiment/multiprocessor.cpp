@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "strobe/error.h"
@@ -68,7 +69,7 @@ Multiprocessor multiprocessor_of(std::string_view architecture) {
 Residency residency_of(const CompiledKernel& kernel, const Multiprocessor& multiprocessor) {
   constexpr std::int64_t kReserved = kKilobyte;  // of shared memory, for each block
   const auto fitting = [](std::int64_t all, std::int64_t each) {
-    return static_cast<int>(each > 0 ? all / each : 0);
+    return each > 0 ? static_cast<int>(all / each) : std::numeric_limits<int>::max();
   };
   const std::pair<int, const char*> limits[] = {
       {fitting(multiprocessor.registers, registers_of_block(kernel)), "registers"},

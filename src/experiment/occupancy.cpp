@@ -1,11 +1,10 @@
-// Registers, spills and shared memory of a kernel's variants, how many blocks of each a
-// multiprocessor holds, and, where there is a GPU, what that has to do with speed.
+#include "experiment/occupancy.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
 
-#include "experiment/multiprocessor.h"
 #include "experiment/subjects.h"
 #include "measure/in_order.h"
 #include "measure/tuning.h"
@@ -18,16 +17,6 @@
 
 namespace strobe::lab {
 namespace {
-
-/// One way to compile a kernel.
-struct OccupancyRow {
-  std::string name{};
-  CompiledKernel compiled{};
-  Residency residency{};
-  std::optional<Benchmark> timed{};
-
-  double ms() const { return timed ? timed->measurement.ms.median : 0; }
-};
 
 struct OccupancySubject {
   Problem problem{};
@@ -146,6 +135,27 @@ std::string occupancy_table(const std::vector<OccupancyRow>& rows) {
   return table.render();
 }
 
+std::string occupancy_chart(const std::vector<OccupancyRow>& rows,
+                            const OccupancySubject& subject) {
+  const bool timed =
+      std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.timed.has_value(); });
+  LineChart::Line points{.label = "a variant", .joined = false};
+  for (const OccupancyRow& row : rows) {
+    if (timed && !row.timed) continue;
+    points.points.emplace_back(row.compiled.registers,
+                               timed ? row.ms() : 100 * row.residency.occupancy);
+  }
+  return svg_of(
+      LineChart{.title = fmt::format("{} on {}", subject.problem.text(), subject.architecture),
+                .x_title = "Registers of a thread",
+                .y_title = timed ? "Time (ms)" : "Occupancy (%)",
+                .x_logarithmic = false,
+                .y_logarithmic = false,
+                .lines = {points}});
+}
+
+}  // namespace
+
 Expectation the_usual_does_not_spill(const std::vector<OccupancyRow>& rows) {
   const auto spills = [](const OccupancyRow& row) { return row.compiled.spill_bytes > 0; };
   const auto others = std::count_if(rows.begin() + 1, rows.end(), spills);
@@ -171,39 +181,21 @@ Expectation speed_is_not_occupancy(const std::vector<OccupancyRow>& rows) {
                           .rule = "the fastest has not the highest occupancy of those timed",
                           .seen = "nothing was timed, which takes a GPU and variants"};
   const OccupancyRow* fastest = nullptr;
-  double highest = 0;
+  double lowest = 1, highest = 0;
   for (const OccupancyRow& row : rows) {
     if (!row.timed) continue;
     if (fastest == nullptr || row.ms() < fastest->ms()) fastest = &row;
+    lowest = std::min(lowest, row.residency.occupancy);
     highest = std::max(highest, row.residency.occupancy);
   }
   if (fastest == nullptr) return expectation;
+  expectation.seen = "all that were timed have the same";
+  if (lowest == highest) return expectation;
   expectation.seen = fmt::format("{} with {:.1f} %, the highest is {:.1f} %", fastest->name,
                                  100 * fastest->residency.occupancy, 100 * highest);
   expectation.conclusion = Expectation::decide(fastest->residency.occupancy < highest);
   return expectation;
 }
-
-std::string occupancy_chart(const std::vector<OccupancyRow>& rows,
-                            const OccupancySubject& subject) {
-  const bool timed =
-      std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.timed.has_value(); });
-  LineChart::Line points{.label = "a variant", .joined = false};
-  for (const OccupancyRow& row : rows) {
-    if (timed && !row.timed) continue;
-    points.points.emplace_back(row.compiled.registers,
-                               timed ? row.ms() : 100 * row.residency.occupancy);
-  }
-  return svg_of(
-      LineChart{.title = fmt::format("{} on {}", subject.problem.text(), subject.architecture),
-                .x_title = "Registers of a thread",
-                .y_title = timed ? "Time (ms)" : "Occupancy (%)",
-                .x_logarithmic = false,
-                .y_logarithmic = false,
-                .lines = {points}});
-}
-
-}  // namespace
 
 Findings occupancy_experiment(const ExperimentSetup& setup) {
   const OccupancySubject subject = choose_occupancy_subject(setup, architecture_of(setup));

@@ -1,5 +1,5 @@
-// The backward pass with weights that the forward pass kept, against weights that are computed
-// again: as a whole matrix, or tile by tile.
+#include "experiment/recompute.h"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -13,21 +13,6 @@
 
 namespace strobe::lab {
 namespace {
-
-/// One way to come by the weights.
-struct RecomputeWay {
-  std::string name{};
-  double ms = 0;
-  std::int64_t peak = 0;  ///< bytes while the backward pass runs
-  std::int64_t kept = 0;  ///< bytes between the passes, beside the operands
-};
-
-/// Of the time of an unfused backward pass, the part in which it computes the weights again; with
-/// kept weights it would not be there.
-struct RecomputedPart {
-  double part = 0;
-  std::string by{};
-};
 
 /// On the CPU the phases say it.
 RecomputedPart recomputed_part_of_phases(const ExperimentSetup& setup, const Problem& problem) {
@@ -80,6 +65,29 @@ std::string recompute_table(const std::vector<RecomputeWay>& ways, const Recompu
                      100 * again.part, again.by);
 }
 
+std::string recompute_chart(const std::vector<RecomputeWay>& ways, const Problem& problem) {
+  BarChart chart{.title = "Backward pass: " + problem.text(), .unit = "ms"};
+  for (std::size_t i = 0; i < ways.size(); ++i) chart.bars.push_back({ways[i].name, ways[i].ms, i});
+  return svg_of(chart);
+}
+
+Problem usual_recompute_problem(const ExperimentSetup& setup) {
+  if (!setup.on_cpu()) {
+    return {.batch = 4,
+            .seqlen_q = setup.quick ? 1024 : 4096,
+            .heads = 16,
+            .dim = 128,
+            .dtype = DType::bf16};
+  }
+  return {.batch = 1,
+          .seqlen_q = setup.quick ? 256 : 1024,
+          .heads = 4,
+          .dim = 64,
+          .dtype = DType::fp32};
+}
+
+}  // namespace
+
 Expectation tiles_are_faster(const RecomputeWay& kept, const RecomputeWay& tiles) {
   return {
       .expected = "computing weights again, tile by tile, takes less time than reading them",
@@ -103,29 +111,6 @@ Expectation work_is_small(const RecomputedPart& again) {
           .seen = fmt::format("{:.1f} %", 100 * again.part),
           .conclusion = Expectation::decide(again.part < kMost)};
 }
-
-std::string recompute_chart(const std::vector<RecomputeWay>& ways, const Problem& problem) {
-  BarChart chart{.title = "Backward pass: " + problem.text(), .unit = "ms"};
-  for (std::size_t i = 0; i < ways.size(); ++i) chart.bars.push_back({ways[i].name, ways[i].ms, i});
-  return svg_of(chart);
-}
-
-Problem usual_recompute_problem(const ExperimentSetup& setup) {
-  if (!setup.on_cpu()) {
-    return {.batch = 4,
-            .seqlen_q = setup.quick ? 1024 : 4096,
-            .heads = 16,
-            .dim = 128,
-            .dtype = DType::bf16};
-  }
-  return {.batch = 1,
-          .seqlen_q = setup.quick ? 256 : 1024,
-          .heads = 4,
-          .dim = 64,
-          .dtype = DType::fp32};
-}
-
-}  // namespace
 
 Findings recompute_experiment(const ExperimentSetup& setup) {
   const Implementation &flash = flash_on(setup.device), &unfused = unfused_on(setup.device);

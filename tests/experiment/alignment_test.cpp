@@ -1,3 +1,5 @@
+#include "experiment/alignment.h"
+
 #include <gtest/gtest.h>
 
 #include "experiment/conclusions.h"
@@ -39,6 +41,20 @@ TEST(Alignment, RefusesADimWithoutNeighbours) {
   } catch (const InvalidArgument& error) {
     EXPECT_NE(std::string(error.what()).find("504"), std::string::npos) << error.what();
   }
+}
+
+TEST(AlignmentRules, HoldAndFail) {
+  const auto row = [](double ms) {
+    AlignmentRow timed;
+    timed.result.measurement.ms.median = ms;
+    timed.result.flops = 1;
+    return timed;
+  };
+  EXPECT_EQ(small_drop(row(10), row(11)).conclusion, Conclusion::held);
+  EXPECT_EQ(small_drop(row(10), row(13)).conclusion, Conclusion::failed);
+  EXPECT_EQ(as_dear_as_the_next(row(10), row(9.5)).conclusion, Conclusion::held);
+  EXPECT_EQ(as_dear_as_the_next(row(10), row(8)).conclusion, Conclusion::failed);
+  EXPECT_EQ(as_dear_as_the_next(row(8), row(10)).conclusion, Conclusion::failed);
 }
 
 }  // namespace

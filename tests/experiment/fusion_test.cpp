@@ -64,6 +64,11 @@ TEST(Fusion, SavesNothingWhereRowsAreLongerThanSequences) {
   EXPECT_FALSE(findings.all_held());
 }
 
+TEST(Fusion, SeesThatSplitKeysTakeASecondPhase) {
+  const Findings findings = fusion_experiment(test::small_setup("b1 sq1 sk4096 h1 d16 fp32"));
+  EXPECT_EQ(conclusion_of(findings, "one kernel"), Conclusion::failed);
+}
+
 TEST(Subjects, AreFasterOnlyWhereIntervalsSaySo) {
   const auto timed = [](double low, double high) {
     Benchmark result;

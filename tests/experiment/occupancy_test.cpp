@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "experiment/multiprocessor.h"
+#include "experiment/occupancy.h"
 #include "strobe/error.h"
 
 namespace strobe::lab {
@@ -40,6 +40,29 @@ TEST(Multiprocessor, SaysWhichAreKnown) {
       EXPECT_NE(std::string(error.what()).find("sm_90"), std::string::npos) << error.what();
     }
   }
+}
+
+OccupancyRow occupancy_row(double occupancy, int spill_bytes, double ms) {
+  OccupancyRow row{.compiled = {.spill_bytes = spill_bytes}, .residency = {.occupancy = occupancy}};
+  if (ms > 0) row.timed.emplace().measurement.ms.median = ms;
+  return row;
+}
+
+TEST(OccupancyRules, HoldAndFail) {
+  EXPECT_EQ(
+      the_usual_does_not_spill({occupancy_row(0.2, 0, 0), occupancy_row(0.2, 8, 0)}).conclusion,
+      Conclusion::held);
+  EXPECT_EQ(the_usual_does_not_spill({occupancy_row(0.2, 8, 0)}).conclusion, Conclusion::failed);
+  EXPECT_EQ(occupancy_is_low({occupancy_row(0.2, 0, 0)}).conclusion, Conclusion::held);
+  EXPECT_EQ(occupancy_is_low({occupancy_row(0.8, 0, 0)}).conclusion, Conclusion::failed);
+  const auto speed = [](double faster, double slower) {
+    return speed_is_not_occupancy({occupancy_row(faster, 0, 1), occupancy_row(slower, 0, 2)})
+        .conclusion;
+  };
+  EXPECT_EQ(speed(0.2, 0.5), Conclusion::held);
+  EXPECT_EQ(speed(0.5, 0.2), Conclusion::failed);
+  EXPECT_EQ(speed(0.5, 0.5), Conclusion::undecided);
+  EXPECT_EQ(speed_is_not_occupancy({occupancy_row(0.5, 0, 0)}).conclusion, Conclusion::undecided);
 }
 
 }  // namespace

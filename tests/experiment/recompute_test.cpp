@@ -1,3 +1,5 @@
+#include "experiment/recompute.h"
+
 #include <gtest/gtest.h>
 
 #include "experiment/conclusions.h"
@@ -43,6 +45,13 @@ TEST(Recompute, ComparesThreeWaysToComeByTheWeights) {
 TEST(Recompute, KeepsAsMuchWhereSequencesAreShort) {
   const Findings findings = recompute_experiment(test::small_setup("b1 sq8 h2 d16 fp32"));
   EXPECT_EQ(conclusion_of(findings, "far less"), Conclusion::failed);
+}
+
+TEST(RecomputeRules, HoldAndFail) {
+  EXPECT_EQ(tiles_are_faster({.ms = 2}, {.ms = 1}).conclusion, Conclusion::held);
+  EXPECT_EQ(tiles_are_faster({.ms = 1}, {.ms = 2}).conclusion, Conclusion::failed);
+  EXPECT_EQ(work_is_small({.part = 0.4}).conclusion, Conclusion::held);
+  EXPECT_EQ(work_is_small({.part = 0.9}).conclusion, Conclusion::failed);
 }
 
 }  // namespace

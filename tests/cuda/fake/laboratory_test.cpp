@@ -182,6 +182,7 @@ TEST_F(FakeGpu, CountsKernelsWithoutRunningThem) {
       << "a fill is none";
   EXPECT_EQ(*memory, std::byte{1}) << "it was only recorded";
   EXPECT_EQ(gpu.count_kernels([] {}), 0);
+  EXPECT_EQ(gpu.count_kernels([&] { gpu.time_ms([] {}); }), 1) << "the pause before the clock";
 }
 
 }  // namespace
