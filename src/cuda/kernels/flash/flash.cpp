@@ -92,11 +92,10 @@ std::vector<std::string> variants(const Problem& problem, const PlanOptions& opt
 jit::KernelDescription describe_variant(const Problem& problem, const PlanOptions& options,
                                         const jit::Architecture& architecture,
                                         int multiprocessors) {
-  const Problem padded = Padding::padded(problem);
-  if (hopper_forward::takes(padded, architecture))
-    return hopper_forward::describe(padded, options, multiprocessors);
-  if (hopper_backward::takes(padded, architecture))
-    return hopper_backward::describe(padded, options);
+  if (hopper_forward::takes(problem, architecture))
+    return hopper_forward::describe(problem, options, multiprocessors);
+  if (hopper_backward::takes(problem, architecture))
+    return hopper_backward::describe(problem, options);
   throw Unsupported("cuda:flash",
                     {concat("variants of ", problem.text(), " on ", architecture.text())});
 }

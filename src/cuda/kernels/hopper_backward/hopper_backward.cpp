@@ -228,7 +228,8 @@ std::vector<std::string> variants(const Problem& problem, const PlanOptions& opt
 }
 
 jit::KernelDescription describe(const Problem& problem, const PlanOptions& options) {
-  const HopperBackwardFeatures features = features_of(problem, options);
+  const HopperBackwardFeatures features =
+      features_of(problem, options, Backward::shifts(problem, options));
   if (options.variant.empty()) return description(choose_hopper_backward(features));
   const auto config = parse_variant(options.variant, features);
   if (!config) refuse_variant(options.variant, kVariantForm);
