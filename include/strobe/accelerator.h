@@ -5,9 +5,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "strobe/device_profile.h"
 #include "strobe/export.h"
 #include "strobe/implementation.h"
 #include "strobe/tensor.h"
@@ -96,6 +98,15 @@ class STROBE_API Accelerator {
   /// everything is absent.
   virtual DeviceState state() const = 0;
   virtual DeviceSettings settings() const = 0;
+
+  /// What the device does while `work` runs, and until it is done. Where nothing can be learnt of
+  /// it, `work` runs all the same.
+  virtual DeviceActivity observe(const std::function<void()>& work) const = 0;
+
+  /// What the device counts while `call` runs: it is called until everything has been counted, and
+  /// must do the same each time. Where nothing can be counted, it may not be called at all.
+  virtual DeviceCounts count(std::span<const std::string> metrics,
+                             const std::function<void()>& call) const = 0;
 };
 
 /// That of a device other than the CPU; there is one for each. Throws Unsupported with what is

@@ -3,6 +3,9 @@
 #include <map>
 #include <mutex>
 
+#include "core/text.h"
+#include "cuda/cupti/activity.h"
+#include "cuda/cupti/counters.h"
 #include "cuda/driver/graph.h"
 #include "cuda/driver/memory.h"
 #include "cuda/driver/nvml.h"
@@ -98,7 +101,26 @@ class CudaAccelerator final : public Accelerator {
   DeviceState state() const override { return sensors_.read(); }
   DeviceSettings settings() const override { return sensors_.read_settings(); }
 
+  DeviceActivity observe(const std::function<void()>& work) const override {
+    DeviceActivity activity = cupti::observe(done(work));
+    activity.device = concat("GPU ", device_.index(), ", ", device_.name());
+    return activity;
+  }
+
+  DeviceCounts count(std::span<const std::string> metrics,
+                     const std::function<void()>& call) const override {
+    return cupti::count(device_, metrics, done(call));
+  }
+
  private:
+  /// The same, and waits until the device has done it.
+  std::function<void()> done(const std::function<void()>& work) const {
+    return [this, &work] {
+      work();
+      wait();
+    };
+  }
+
   const driver::Device& device_;
   driver::Stream stream_;
   mutable driver::Event start_;

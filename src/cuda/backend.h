@@ -51,7 +51,7 @@ inline std::string interface_text() {
                 sizeof(PlanOptions), " ", sizeof(Registry), " ", sizeof(CudaStatus), " ",
                 sizeof(CompiledKernel), " ", sizeof(CachedKernel), " ", sizeof(KeptVariant), " ",
                 sizeof(DeviceState), " ", sizeof(DeviceSettings), " ", sizeof(MultiplyRate), " ",
-                sizeof(RecordedSpan));
+                sizeof(RecordedSpan), " ", sizeof(DeviceActivity), " ", sizeof(DeviceCounts));
 }
 
 /// The only symbol of libstrobe_cuda: its backend, or null if `interface` is not its own.

@@ -26,6 +26,7 @@ std::vector<fs::path> folders_beneath(const fs::path& parent, const char* inner)
 void add_toolkit(std::vector<fs::path>& folders, const fs::path& root) {
   folders.push_back(root / "lib64");
   folders.push_back(root / "lib");
+  folders.push_back(root / "extras/CUPTI/lib64");
   for (auto& folder : folders_beneath(root / "targets", "lib")) folders.push_back(folder);
 }
 
