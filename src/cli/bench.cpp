@@ -104,11 +104,17 @@ std::string trace_file(const Problem& problem) {
   return fmt::format("trace_{}.json", name);
 }
 
-/// What a call of each pass does, before anything is timed: spans have no part in the times.
-void write_trace(const std::string& path, const BenchSubject& subject, const PlanOptions& options) {
-  const Recording recording = lab::record_calls(*subject.implementation, subject.problem,
-                                                subject.passes, options, {.calls = 1});
-  write_output("--profile", path, lab::chrome_trace(lab::host_tracks(recording)).dump(1) + "\n");
+/// What a call of each pass does, after everything is timed: what looks on has no part in the
+/// times.
+void write_trace(const std::string& path, Recording plans, const BenchSubject& subject,
+                 const PlanOptions& options) {
+  const lab::RecordedCalls calls =
+      lab::with_plans(std::move(plans), lab::record_runs(*subject.implementation, subject.problem,
+                                                         subject.passes, options, {.calls = 1}));
+  if (!calls.device.refused.empty())
+    fmt::print(stderr, "strobe: warning: the trace shows nothing of the GPU: {}\n",
+               calls.device.refused);
+  write_output("--profile", path, lab::chrome_trace(lab::all_tracks(calls)).dump(1) + "\n");
 }
 
 /// Times a pass, and shows and keeps what came of it.
@@ -144,6 +150,10 @@ BenchOutcome bench(const BenchOptions& options) {
   const BenchSubject subject = choose_subject(options);
   const Implementation& implementation = *subject.implementation;
   const PlanOptions plan_options = options.run.plan();
+  if (options.calls > 0) {
+    lab::call_only(implementation, subject.problem, subject.passes, plan_options, options.calls);
+    return {};
+  }
   Problem shown = subject.problem;
   shown.pass = subject.passes.front();
   const std::string trace = options.profile && options.profile->empty()
@@ -151,7 +161,9 @@ BenchOutcome bench(const BenchOptions& options) {
                                 : options.profile.value_or("");
   if (!trace.empty()) require_output("--profile", trace, options.output.force);
   lab::RecordWriter records = options.output.records();
-  if (!trace.empty()) write_trace(trace, subject, plan_options);
+  Recording plans;
+  if (!trace.empty())
+    plans = lab::record_plans(implementation, subject.problem, subject.passes, plan_options);
   // Fails before the memory is taken.
   const Plan plan = implementation.plan(subject.problem, plan_options);
   lab::Operands operands({.problem = subject.problem});
@@ -167,8 +179,9 @@ BenchOutcome bench(const BenchOptions& options) {
     outcome.results.push_back(bench_pass(subject, pass, operands, outcome.peaks, options));
     records.write(outcome.results.back(), outcome.peaks);
     outcome.status = conclude(outcome.results.back());
-    if (outcome.status != kDone) break;
+    if (outcome.status != kDone) return outcome;
   }
+  if (!trace.empty()) write_trace(trace, std::move(plans), subject, plan_options);
   return outcome;
 }
 
@@ -194,6 +207,13 @@ void add_bench(CLI::App& program, int& status) {
                    "chrome://tracing and Perfetto open; named after the problem if not said")
       ->type_name("[FILE]")
       ->expected(0, 1);
+  command
+      ->add_option("--calls", o->calls,
+                   "Only call each pass so often, and time nothing: for a profiler around it")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->excludes("--profile")
+      ->excludes("--json");
   command->get_option("--force")->description("Let --json and --profile replace files that exist");
   command->footer(
       "Defaults: batch 2, seqlen 1024, nheads 8, headdim 64, fp32.\n\n"

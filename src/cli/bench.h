@@ -20,6 +20,7 @@ struct BenchOptions {
   RunOptions run{};
   OutputOptions output{};
   std::optional<std::string> profile{};  ///< the file of a trace; "" is one by the problem's name
+  int calls = 0;                         ///< only call so often, and time nothing; 0: time
 
   /// Everything that says what is timed, and how.
   void add_to(CLI::App& command);

@@ -63,20 +63,31 @@ struct OtherCommands {
   CapturedText bench{}, compare{}, info{};
 };
 
-/// Each pass on its own: the spans of its calls, and what the processor counts meanwhile.
-lab::Profile look_closely(const BenchSubject& subject, const PlanOptions& options) {
-  constexpr lab::CallLimit kRecorded{.calls = 10, .seconds = 1}, kCounted{.calls = 3};
+/// Each pass on its own: the spans of its plan, which come first.
+lab::Profile begin_profile(const BenchSubject& subject, const PlanOptions& options) {
   lab::Profile profile;
   for (const Pass pass : subject.passes) {
-    Problem problem = subject.problem;
-    problem.pass = pass;
-    lab::PassProfile& close = profile.passes.emplace_back();
-    close.recording =
-        lab::record_calls(*subject.implementation, problem, std::array{pass}, options, kRecorded);
-    if (subject.implementation->device() != Device::Kind::cpu) continue;
-    close.counted = lab::count_calls(*subject.implementation, problem, options, kCounted);
+    profile.passes.emplace_back().calls.host =
+        lab::record_plans(*subject.implementation, subject.problem, std::array{pass}, options);
   }
   return profile;
+}
+
+/// What a pass does, and what the processor or the GPU counts meanwhile.
+void look_closely(const BenchSubject& subject, const PlanOptions& options, lab::Profile& profile) {
+  constexpr lab::CallLimit kRecorded{.calls = 10, .seconds = 1}, kCounted{.calls = 3};
+  const Implementation& implementation = *subject.implementation;
+  for (lab::PassProfile& pass : profile.passes) {
+    const Problem& problem = pass.result.problem;
+    pass.calls = lab::with_plans(
+        std::move(pass.calls.host),
+        lab::record_runs(implementation, problem, std::array{problem.pass}, options, kRecorded));
+    if (pass.on_cpu())
+      pass.counted = lab::count_calls(implementation, problem, options, kCounted);
+    else
+      pass.device_counts =
+          lab::count_on_device(implementation, problem, options, pass.result.copies);
+  }
 }
 
 /// Returns the status of a bench that failed.
@@ -119,12 +130,18 @@ void compare_passes(const BenchOptions& options, std::FILE* text, lab::Profile& 
 std::string kernels_text(const lab::Profile& profile) {
   std::string text;
   for (const lab::PassProfile& pass : profile.passes) {
-    text +=
-        fmt::format("{}\n{}\n", pass.result.problem.text(), lab::kernel_summary(pass.recording));
+    text += fmt::format("{}\n{}\n", pass.result.problem.text(),
+                        lab::kernel_summary(lab::kernel_rows(pass.calls.host)));
+    const DeviceActivity& device = pass.calls.device;
+    if (!device.work.empty()) {
+      text += fmt::format("{}, over the same calls\n{}\n", device.device,
+                          lab::kernel_summary(lab::kernel_rows(device)));
+    }
+    if (!device.refused.empty()) text += fmt::format("Nothing of the GPU: {}\n\n", device.refused);
   }
   return text +
          "Total is the time of all calls together, with what is within them; self is without, "
-         "and % is the part of all threads' time that it makes.\n";
+         "and % is the part of all threads' time, or of the GPU's, that it makes.\n";
 }
 
 std::string roofline_picture(const lab::Profile& profile) {
@@ -141,12 +158,15 @@ std::string trace_file(std::string_view pass) {
   return fmt::format("trace_{}.json", pass);
 }
 
-void write_all(OutputFolder& folder, const lab::Profile& profile, const OtherCommands& others) {
+void write_all(OutputFolder& folder, const lab::Profile& profile, const OtherCommands& others,
+               const ToolResults& tools) {
+  for (const std::string& name : tool_files()) folder.leave_out(name);
+  for (const auto& [name, text] : tools.files) folder.write(name, text);
   for (const Pass pass : {Pass::forward, Pass::backward})
     folder.leave_out(trace_file(name_of(pass)));
   for (const lab::PassProfile& pass : profile.passes) {
     folder.write(trace_file(pass.name()),
-                 lab::chrome_trace(lab::host_tracks(pass.recording)).dump(1) + "\n");
+                 lab::chrome_trace(lab::all_tracks(pass.calls)).dump(1) + "\n");
   }
   folder.write("baseline_benchmark.txt", others.bench.text());
   folder.write("comparison_results.txt", others.compare.text());
@@ -155,7 +175,7 @@ void write_all(OutputFolder& folder, const lab::Profile& profile, const OtherCom
   folder.write("memory_metrics.txt", lab::memory_metrics_text(profile));
   folder.write("compute_metrics.txt", lab::compute_metrics_text(profile));
   folder.write("roofline.svg", roofline_picture(profile));
-  folder.write("SUMMARY.md", lab::summary_text(profile, external_tools()));
+  folder.write("SUMMARY.md", lab::summary_text(profile, tools.tools));
 }
 
 /// One problem from every side, in a folder of files.
@@ -164,18 +184,22 @@ int profile_command(ProfileOptions options) {
   OutputFolder folder(options.folder, options.force);
   const BenchSubject subject = choose_subject(options.bench);
   OtherCommands others;
-  Progress progress(4);
-  progress.show(0, "spans and counters");
-  lab::Profile profile = look_closely(subject, options.bench.run.plan());
-  progress.show(1, "strobe bench");
+  const PlanOptions plan_options = options.bench.run.plan();
+  Progress progress(5);
+  progress.show(0, "strobe bench");
+  lab::Profile profile = begin_profile(subject, plan_options);
   if (const int status = time_passes(options.bench, others.bench.file(), profile); status != kDone)
     return status;
-  progress.show(2, "strobe compare");
+  progress.show(1, "strobe compare");
   compare_passes(options.bench, others.compare.file(), profile);
-  progress.show(3, "strobe info");
+  progress.show(2, "strobe info");
   info({.threads = options.bench.run.threads, .output = {.instead = others.info.file()}});
+  progress.show(3, "spans and counters");
+  look_closely(subject, plan_options, profile);
+  progress.show(4, "nsys and ncu");
+  const ToolResults tools = run_tools(options.bench, subject);
   progress.clear();
-  write_all(folder, profile, others);
+  write_all(folder, profile, others, tools);
   fmt::print("{}Verdict: {}\nStart with {}.\n", others.bench.text(), lab::verdict_text(profile),
              (folder.path() / "SUMMARY.md").string());
   return kDone;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <limits>
 #include <utility>
 
+#include "measure/device_metrics.h"
 #include "strobe/accelerator.h"
 #include "verify/execution.h"
 #include "verify/operands.h"
@@ -56,7 +58,37 @@ void append_spans(Recording& all, Recording more) {
   }
 }
 
-/// With what it takes the first time: kernels are compiled once in a process.
+std::int64_t first_begin(const Recording& recording) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const RecordedThread& thread : recording) {
+    if (!thread.spans.empty()) first = std::min(first, thread.spans.front().begin_ns);
+  }
+  return first;
+}
+
+std::int64_t last_end(const Recording& recording) {
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();
+  for (const RecordedThread& thread : recording) {
+    for (const RecordedSpan& span : thread.spans) last = std::max(last, span.end_ns);
+  }
+  return last;
+}
+
+void call_passes(const Implementation& implementation, Operands& operands,
+                 std::span<const Pass> passes, const PlanOptions& options, const CallLimit& limit) {
+  const Device device = device_of(implementation, options);
+  for (const Pass pass : passes) {
+    Span span("laboratory", pass == Pass::forward ? "forward pass" : "backward pass");
+    if (span) span.tell("implementation", full_name(implementation));
+    const auto execution = Execution::make(implementation, operands, pass, options);
+    call_and_wait(*execution, device, "first call", 0);
+    repeat(limit, [&](int number) { call_and_wait(*execution, device, "call", number); });
+    execution->fetch();
+  }
+}
+
+}  // namespace
+
 Recording record_plans(const Implementation& implementation, Problem problem,
                        std::span<const Pass> passes, const PlanOptions& options) {
   const RecordingScope scope;
@@ -67,33 +99,50 @@ Recording record_plans(const Implementation& implementation, Problem problem,
   return stop_recording();
 }
 
-Recording record_runs(const Implementation& implementation, Operands& operands,
-                      std::span<const Pass> passes, const PlanOptions& options,
-                      const CallLimit& limit) {
+RecordedCalls record_runs(const Implementation& implementation, Problem problem,
+                          std::span<const Pass> passes, const PlanOptions& options,
+                          const CallLimit& limit) {
   const Device device = device_of(implementation, options);
-  const RecordingScope scope;
-  for (const Pass pass : passes) {
-    Span span("laboratory", pass == Pass::forward ? "forward pass" : "backward pass");
-    if (span) span.tell("implementation", full_name(implementation));
-    const auto execution = Execution::make(implementation, operands, pass, options);
-    call_and_wait(*execution, device, "first call", 0);
-    repeat(limit, [&](int number) { call_and_wait(*execution, device, "call", number); });
-    execution->fetch();
-  }
-  return stop_recording();
-}
-
-}  // namespace
-
-Recording record_calls(const Implementation& implementation, Problem problem,
-                       std::span<const Pass> passes, const PlanOptions& options,
-                       const CallLimit& limit) {
-  Recording all = record_plans(implementation, problem, passes, options);
   problem.pass = passes.back();
   Operands operands({.problem = problem});
   if (passes.front() == Pass::backward) run_forward(implementation, operands, options);
-  append_spans(all, record_runs(implementation, operands, passes, options, limit));
-  return all;
+  RecordedCalls calls;
+  const auto record = [&] {
+    const RecordingScope scope;
+    call_passes(implementation, operands, passes, options, limit);
+    calls.host = stop_recording();
+  };
+  if (device.kind == Device::Kind::cpu)
+    record();
+  else
+    calls.device = accelerator(device).observe(record);
+  return calls;
+}
+
+void call_only(const Implementation& implementation, Problem problem, std::span<const Pass> passes,
+               const PlanOptions& options, int calls) {
+  const Device device = device_of(implementation, options);
+  problem.pass = passes.back();
+  Operands operands({.problem = problem});
+  if (passes.front() == Pass::backward) run_forward(implementation, operands, options);
+  for (const Pass pass : passes) {
+    const auto execution = Execution::make(implementation, operands, pass, options);
+    for (int number = 0; number < calls; ++number)
+      call_and_wait(*execution, device, "call", number);
+    execution->fetch();
+  }
+}
+
+RecordedCalls with_plans(Recording plans, RecordedCalls runs) {
+  const std::int64_t later = first_begin(runs.host) - last_end(plans);
+  for (RecordedThread& thread : plans) {
+    for (RecordedSpan& span : thread.spans) {
+      span.begin_ns += later;
+      span.end_ns += later;
+    }
+  }
+  append_spans(plans, std::move(runs.host));
+  return {.host = std::move(plans), .device = std::move(runs.device)};
 }
 
 CountedCalls count_calls(const Implementation& implementation, const Problem& problem,
@@ -112,6 +161,17 @@ CountedCalls count_calls(const Implementation& implementation, const Problem& pr
       },
       open);
   return counted;
+}
+
+DeviceCounts count_on_device(const Implementation& implementation, const Problem& problem,
+                             const PlanOptions& options, int copies) {
+  const Accelerator& device = accelerator(device_of(implementation, options));
+  Operands operands({.problem = problem});
+  if (problem.pass == Pass::backward) run_forward(implementation, operands, options);
+  const auto execution = Execution::make(implementation, operands, problem.pass, options, copies);
+  for (int i = 0; i < copies; ++i) execution->run();
+  device.wait();
+  return device.count(device_metrics(), [&] { execution->run(); });
 }
 
 }  // namespace strobe::lab

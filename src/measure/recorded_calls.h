@@ -3,6 +3,7 @@
 #include <span>
 
 #include "measure/counters.h"
+#include "strobe/device_profile.h"
 #include "strobe/implementation.h"
 #include "strobe/trace.h"
 
@@ -14,12 +15,32 @@ struct CallLimit {
   double seconds = 1;  ///< no further call is begun after this
 };
 
-/// Plans these passes of the problem and calls each, after one call that finds everything cold, and
-/// returns the spans of all that: on a GPU with the time until the work is done. Throws as planning
-/// and running do.
-Recording record_calls(const Implementation& implementation, Problem problem,
-                       std::span<const Pass> passes, const PlanOptions& options,
-                       const CallLimit& limit);
+/// What was seen of calls: the spans of the host's threads, and what the device did meanwhile.
+struct RecordedCalls {
+  Recording host{};
+  DeviceActivity device{};  ///< empty on the CPU
+};
+
+/// Spans of planning these passes of the problem. The first time in a process that is with kernels
+/// that are compiled or loaded, so it comes before anything is timed. Throws as planning does.
+Recording record_plans(const Implementation& implementation, Problem problem,
+                       std::span<const Pass> passes, const PlanOptions& options);
+
+/// Calls these passes of the problem, each after one call that finds everything cold, and returns
+/// what was seen of that: on a GPU with the time until the work is done. What watches a GPU is not
+/// easily got rid of, so it comes after everything that is timed. Throws as running does.
+RecordedCalls record_runs(const Implementation& implementation, Problem problem,
+                          std::span<const Pass> passes, const PlanOptions& options,
+                          const CallLimit& limit);
+
+/// Calls these passes of the problem so often and does nothing else: for profilers that look from
+/// outside.
+void call_only(const Implementation& implementation, Problem problem, std::span<const Pass> passes,
+               const PlanOptions& options, int calls);
+
+/// Puts the plans before the runs. What lay between them is of no interest: the plans are moved to
+/// end where the runs begin.
+RecordedCalls with_plans(Recording plans, RecordedCalls runs);
 
 struct CountedCalls {
   Counts counts{};  ///< of all calls together
@@ -30,5 +51,10 @@ struct CountedCalls {
 CountedCalls count_calls(const Implementation& implementation, const Problem& problem,
                          const PlanOptions& options, const CallLimit& limit,
                          const OpenCounter& open = open_perf_counter);
+
+/// What the implementation's device counts of a call, after calls on each of so many copies of the
+/// operands: the calls take turns on them, as those that are timed do.
+DeviceCounts count_on_device(const Implementation& implementation, const Problem& problem,
+                             const PlanOptions& options, int copies);
 
 }  // namespace strobe::lab

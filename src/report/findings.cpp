@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "measure/device_metrics.h"
 #include "report/kernel_summary.h"
 
 // The targets are the usual ones of attention on GPUs: 150 TFLOP/s of an A100's 312 are good and
@@ -28,6 +31,7 @@ constexpr double kSteadyWithin = 0.02;
 constexpr double kShortCallMs = 0.1;
 constexpr double kFasterDtype = 1.5;
 constexpr double kInstructionsPerCycle = 1;
+constexpr double kTrafficOnce = 1.5;
 
 std::string percent_text(double part) {
   return fmt::format("{:.0f} %", 100 * part);
@@ -57,6 +61,10 @@ class Findings {
   void judge_size();
   void judge_clocks();
   void judge_instructions();
+  void judge_multiprocessors();
+  void judge_dram();
+  void judge_tensor_cores();
+  void judge_spills();
 
   std::vector<Finding> take() { return std::move(all_); }
 
@@ -95,7 +103,7 @@ void Findings::judge_rate() {
 
 void Findings::judge_busy(int threads) {
   if (!pass_.on_cpu()) return;
-  const double part = busy_part(pass_.recording, threads);
+  const double part = busy_part(pass_.calls.host, threads);
   if (part <= 0) return;
   add("threads", kBusyTargets.grade(part),
       fmt::format("{} threads busy {} of a call", threads, percent_text(part)),
@@ -165,6 +173,68 @@ void Findings::judge_instructions() {
       "the cores wait, for memory if memory_metrics.txt shows many cache misses");
 }
 
+/// What to do about what warps wait for most.
+std::string stall_advice(const DeviceCounts& counts) {
+  const std::vector<Stall> all = stalls(counts);
+  if (all.empty()) return "strobe tune looks for a faster way to cut this problem";
+  return fmt::format(
+      "warps wait for {} most ({}; compute_metrics.txt has the others); strobe tune looks for a "
+      "way to cut the problem that waits less",
+      all.front().reason, percent_text(all.front().part));
+}
+
+void Findings::judge_multiprocessors() {
+  const auto active = average(pass_.device_counts, metric::kSmActive);
+  if (!active) return;
+  add("multiprocessors", kBusyTargets.grade(*active / 100),
+      fmt::format("with work {} of the kernels' time", percent_text(*active / 100)),
+      thresholds_text("with work for", kBusyTargets),
+      "there are too few tiles, or they end unevenly: a larger --batch or --seqlen, or strobe tune "
+      "for another way to cut the problem");
+}
+
+/// A problem that memory bounds should keep DRAM busy; one that it does not should fetch operands
+/// once.
+void Findings::judge_dram() {
+  const auto busy = average(pass_.device_counts, metric::kDramBusy);
+  const auto read = total(pass_.device_counts, metric::kDramRead);
+  const auto written = total(pass_.device_counts, metric::kDramWritten);
+  if (busy && pass_.roof.memory_bound()) {
+    add("DRAM", kBandwidthTargets.grade(*busy / 100),
+        fmt::format("{} of its peak", percent_text(*busy / 100)),
+        thresholds_text("where memory is the bound,", kBandwidthTargets),
+        stall_advice(pass_.device_counts));
+  }
+  if (!read || !written || pass_.least_bytes() <= 0) return;
+  const double times = (*read + *written) / static_cast<double>(pass_.least_bytes());
+  add("DRAM traffic", times <= kTrafficOnce ? Grade::good : Grade::fair,
+      fmt::format("{:.2f} times the operands", times),
+      fmt::format("{:g} times or less is good", kTrafficOnce),
+      "operands are fetched more than once: larger tiles, or heads that share keys next to each "
+      "other, keep them in the L2 cache");
+}
+
+void Findings::judge_tensor_cores() {
+  const auto busy = average(pass_.device_counts, metric::kTensorBusy);
+  const bool used = busy && *busy > 0;  // exact fp32 does without
+  if (!used || pass_.roof.memory_bound()) return;
+  add("tensor cores", kRateTargets.grade(*busy / 100),
+      fmt::format("busy {} of the kernels' time", percent_text(*busy / 100)),
+      thresholds_text("busy for", kRateTargets), stall_advice(pass_.device_counts));
+}
+
+void Findings::judge_spills() {
+  std::int64_t most = 0;
+  for (const CountedKernel& kernel : pass_.device_counts.kernels)
+    most = std::max(most, kernel.launch.local_bytes);
+  if (most == 0) return;
+  add("local memory", Grade::poor, fmt::format("{} bytes of a thread", most),
+      "kernels should keep everything in registers",
+      "registers are spilled: strobe warmup shows which configuration spills, and strobe tune "
+      "looks "
+      "for one that does not");
+}
+
 }  // namespace
 
 std::string_view name_of(Grade grade) {
@@ -186,6 +256,10 @@ std::vector<Finding> findings_of(const PassProfile& pass, const Peaks& peaks) {
   findings.judge_speedup();
   findings.judge_dtype(peaks);
   findings.judge_instructions();
+  findings.judge_multiprocessors();
+  findings.judge_dram();
+  findings.judge_tensor_cores();
+  findings.judge_spills();
   findings.judge_size();
   findings.judge_steadiness();
   findings.judge_clocks();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "report/device_text.h"
 #include "report/table.h"
 
 namespace strobe::lab {
@@ -31,31 +32,54 @@ std::vector<std::int64_t> own_ns(const std::vector<RecordedSpan>& spans) {
   return own;
 }
 
+/// Sums of what has one name.
+class RowsByName {
+ public:
+  void add(std::string_view category, std::string_view name, std::int64_t ns, std::int64_t own_ns) {
+    KernelRow& row = rows_[{category, name}];
+    row.category = category;
+    row.name = name;
+    ++row.calls;
+    row.total_ms += milliseconds(ns);
+    row.self_ms += milliseconds(own_ns);
+  }
+
+  std::vector<KernelRow> in_order() const {
+    std::vector<KernelRow> rows;
+    for (const auto& [name, row] : rows_) rows.push_back(row);
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const KernelRow& a, const KernelRow& b) { return a.self_ms > b.self_ms; });
+    return rows;
+  }
+
+ private:
+  std::map<std::pair<std::string_view, std::string_view>, KernelRow> rows_{};
+};
+
 }  // namespace
 
 std::vector<KernelRow> kernel_rows(const Recording& recording) {
-  std::map<std::pair<std::string_view, std::string_view>, KernelRow> by_name;
+  RowsByName rows;
   for (const RecordedThread& thread : recording) {
     const std::vector<std::int64_t> own = own_ns(thread.spans);
     for (std::size_t i = 0; i < own.size(); ++i) {
       const RecordedSpan& span = thread.spans[i];
-      KernelRow& row = by_name[{span.category, span.name}];
-      row.category = span.category;
-      row.name = span.name;
-      ++row.calls;
-      row.total_ms += milliseconds(duration_ns(span));
-      row.self_ms += milliseconds(own[i]);
+      rows.add(span.category, span.name, duration_ns(span), own[i]);
     }
   }
-  std::vector<KernelRow> rows;
-  for (const auto& [name, row] : by_name) rows.push_back(row);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const KernelRow& a, const KernelRow& b) { return a.self_ms > b.self_ms; });
-  return rows;
+  return rows.in_order();
 }
 
-std::string kernel_summary(const Recording& recording) {
-  const std::vector<KernelRow> rows = kernel_rows(recording);
+std::vector<KernelRow> kernel_rows(const DeviceActivity& activity) {
+  RowsByName rows;
+  for (const DeviceWork& work : activity.work) {
+    const std::int64_t ns = work.end_ns - work.begin_ns;
+    rows.add(category_of(work), work.name, ns, ns);
+  }
+  return rows.in_order();
+}
+
+std::string kernel_summary(const std::vector<KernelRow>& rows) {
   double all = 0;
   for (const KernelRow& row : rows) all += row.self_ms;
   Table table({{"Name"},

@@ -16,8 +16,9 @@ namespace strobe::lab {
 struct PassProfile {
   Benchmark result{};
   Roofline roof{};
-  Recording recording{};
-  CountedCalls counted{};
+  RecordedCalls calls{};
+  CountedCalls counted{};           ///< on the CPU
+  DeviceCounts device_counts{};     ///< on a GPU
   std::optional<double> speedup{};  ///< over the unfused computation, where that ran
 
   double ms() const { return result.measurement.ms.median; }
@@ -39,11 +40,12 @@ struct Profile {
   const Benchmark& first() const { return passes.front().result; }
 };
 
-/// An outside profiler that could say more.
+/// An outside profiler, and what became of it.
 struct ExternalTool {
-  std::string name{};  ///< "nsys"
-  std::string adds{};  ///< what its files would tell
-  std::string path{};  ///< where it was found on the PATH; "" if it was not
+  std::string name{};                ///< "nsys"
+  std::string adds{};                ///< what its files tell
+  std::vector<std::string> files{};  ///< that it has left
+  std::string trouble{};             ///< a sentence that says why there are none, and what to do
 };
 
 /// Whether the targets are met, and which are not, in one line.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/device_counters.h"
 #include "report/profile.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -34,9 +35,25 @@ std::string counter_line(const PassProfile& pass, Counter counter) {
 }
 
 std::string counters_note(const PassProfile& pass) {
-  if (!pass.on_cpu()) return metric("hardware counters:", "those of a GPU are not read yet");
-  if (pass.counted.counts.refused.empty()) return "";
-  return metric("hardware counters:", pass.counted.counts.refused);
+  const std::string& refused =
+      pass.on_cpu() ? pass.counted.counts.refused : pass.device_counts.refused;
+  return refused.empty() ? "" : metric("hardware counters:", refused);
+}
+
+/// What the GPU counted, after the rest.
+std::string device_part(const DeviceCounts& counts, const std::vector<DeviceMetric>& metrics) {
+  if (counts.kernels.empty()) return "";
+  std::string text = "\nCounted by the GPU, a call\n";
+  for (const DeviceMetric& each : metrics) {
+    if (const auto value = each.of_call(counts))
+      text += fmt::format("  {:<34}{:<14}{}\n", each.words, each.text(*value), each.name);
+  }
+  for (const std::string& name : counts.unknown) {
+    if (std::any_of(metrics.begin(), metrics.end(),
+                    [&](const DeviceMetric& each) { return each.name == name; }))
+      text += fmt::format("  {:<34}{}\n", "this GPU does not count", name);
+  }
+  return text + "\n" + kernel_counters_text(counts, metrics);
 }
 
 /// Scores and weights, as the unfused computation writes and reads them.
@@ -64,7 +81,7 @@ std::string pass_memory(const PassProfile& pass, const Peaks& peaks) {
                                                 part_of(reached, pass.roof.bytes_per_second));
   text += counter_line(pass, Counter::cache_references);
   text += counter_line(pass, Counter::cache_misses);
-  return text + counters_note(pass) + "\n";
+  return text + counters_note(pass) + device_part(pass.device_counts, memory_counters()) + "\n";
 }
 
 /// How much each thread did, of what it could have done.
@@ -110,8 +127,9 @@ std::string pass_compute(const PassProfile& pass) {
     if (const auto instructions = pass.counted.counts[Counter::instructions])
       text += metric("instructions a cycle:", fmt::format("{:.2f}", *instructions / *cycles));
   }
-  text += counters_note(pass);
-  const std::string threads = thread_table(pass.recording);
+  text += counters_note(pass) + device_part(pass.device_counts, compute_counters()) +
+          stalls_text(pass.device_counts);
+  const std::string threads = thread_table(pass.calls.host);
   return text + (threads.empty() ? "" : "\nThreads, over the recorded calls\n" + threads) + "\n";
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "measure/device_metrics.h"
+#include "report/device_counters.h"
 #include "report/findings.h"
 #include "report/kernel_summary.h"
 #include "report/profile.h"
@@ -59,8 +61,18 @@ std::string figures_text(const Profile& profile) {
   table.row("Memory", [](const auto& p) { return bytes_text(p.result.memory.peak()); });
   if (profile.passes.front().on_cpu()) {
     table.row("Threads busy", [&](const auto& p) {
-      return fmt::format("{:.1f} %", 100 * busy_part(p.recording, profile.peaks.threads));
+      return fmt::format("{:.1f} %", 100 * busy_part(p.calls.host, profile.peaks.threads));
     });
+  } else {
+    const auto part = [&](const char* what, const char* metric) {
+      table.row(what, [&](const auto& p) {
+        const auto value = average(p.device_counts, metric);
+        return value ? fmt::format("{:.1f} % of its peak", *value) : "not counted";
+      });
+    };
+    part("DRAM", metric::kDramBusy);
+    part("Multiprocessors (SM)", metric::kSmThroughput);
+    part("Tensor cores", metric::kTensorBusy);
   }
   table.row("Against the unfused computation", [](const auto& p) {
     return p.speedup ? fmt::format("{:.2f}x", *p.speedup) : "it did not run";
@@ -68,12 +80,30 @@ std::string figures_text(const Profile& profile) {
   return table.text();
 }
 
+std::string device_counters_text(const Profile& profile) {
+  const DeviceCounts& first = profile.passes.front().device_counts;
+  if (!first.refused.empty()) return fmt::format("None: {}.\n", first.refused);
+  if (first.kernels.empty()) return "None: the calls launched no kernel.\n";
+  PassTable table(profile);
+  const auto add = [&](const std::vector<DeviceMetric>& metrics) {
+    for (const DeviceMetric& each : metrics) {
+      table.row(each.words, [&](const PassProfile& pass) {
+        const auto value = each.of_call(pass.device_counts);
+        return value ? each.text(*value) : "not counted here";
+      });
+    }
+  };
+  add(memory_counters());
+  add(compute_counters());
+  return fmt::format(
+      "A call, all of its kernels together; `memory_metrics.txt` and `compute_metrics.txt` have "
+      "each kernel:\n\n{}",
+      table.text());
+}
+
 std::string counters_text(const Profile& profile) {
   const PassProfile& first = profile.passes.front();
-  if (!first.on_cpu()) {
-    return "The counters of a GPU are not read yet: there is no share of busy SMs, tensor cores or "
-           "DRAM here, only times and what follows from them.\n";
-  }
+  if (!first.on_cpu()) return device_counters_text(profile);
   if (!first.counted.counts.refused.empty())
     return fmt::format("None: {}.\n", first.counted.counts.refused);
   PassTable table(profile);
@@ -127,6 +157,14 @@ std::string advice_text(const std::vector<Finding>& findings) {
   return text.empty() ? "None: nothing that a rule looks at is below its target.\n" : text;
 }
 
+/// What is in the trace of a pass.
+std::string traced_text(const PassProfile& pass) {
+  if (pass.on_cpu()) return "every thread's spans";
+  if (pass.calls.device.refused.empty())
+    return "every thread's spans, and the kernels and copies of the GPU";
+  return "every thread's spans, and nothing of the GPU: kernel_summary.txt says why";
+}
+
 std::string files_text(const Profile& profile) {
   std::string text =
       "- `baseline_benchmark.txt`: times, rates, memory and error, as `strobe bench` prints them\n"
@@ -136,9 +174,8 @@ std::string files_text(const Profile& profile) {
       "- `memory_metrics.txt`, `compute_metrics.txt`: bytes and bandwidth, FLOPs and rates\n"
       "- `roofline.svg`: the passes under the roof of this machine\n";
   for (const PassProfile& pass : profile.passes) {
-    text += fmt::format(
-        "- `trace_{}.json`: every thread's spans; chrome://tracing and ui.perfetto.dev open it\n",
-        pass.name());
+    text += fmt::format("- `trace_{}.json`: {}; chrome://tracing and ui.perfetto.dev open it\n",
+                        pass.name(), traced_text(pass));
   }
   return text;
 }
@@ -146,10 +183,11 @@ std::string files_text(const Profile& profile) {
 std::string tools_text(const std::vector<ExternalTool>& tools) {
   std::string text;
   for (const ExternalTool& tool : tools) {
-    const std::string where = tool.path.empty()
-                                  ? "not on the PATH here"
-                                  : fmt::format("found at {}, not run yet", tool.path);
-    text += fmt::format("- `{}` ({}) would add {}.\n", tool.name, where, tool.adds);
+    if (tool.trouble.empty())
+      text += fmt::format("- `{}` left {}: `{}`.\n", tool.name, tool.adds,
+                          fmt::join(tool.files, "`, `"));
+    else
+      text += fmt::format("- `{}` ({}) would add {}.\n", tool.name, tool.trouble, tool.adds);
   }
   return text;
 }
@@ -169,7 +207,7 @@ std::string summary_text(const Profile& profile, const std::vector<ExternalTool>
       "# Profile of {0} on {1}\n\n"
       "Start here. Measured on {2}; {0} was planned with {3}.\n\n"
       "## Verdict\n\n**{4}**\n\n## Figures\n\n{5}\n## Targets\n\n{6}\n## Advice\n\n{7}\n"
-      "## Hardware counters\n\n{8}\n## Files\n\n{9}\n## What NVIDIA's tools would add\n\n{10}",
+      "## Hardware counters\n\n{8}\n## Files\n\n{9}\n## NVIDIA's tools\n\n{10}",
       first.implementation, shown.text(), profile.machine, tuning_text(first.tuning),
       verdict_text(findings), figures_text(profile), targets_text(findings), advice_text(findings),
       counters_text(profile), files_text(profile), tools_text(tools));

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "measure/recorded_calls.h"
+#include "strobe/device_profile.h"
 #include "strobe/trace.h"
 
 namespace strobe::lab {
@@ -23,6 +25,13 @@ struct TraceTrack {
 
 /// One for each thread that was recorded.
 std::vector<TraceTrack> host_tracks(const Recording& recording);
+
+/// One for each stream of the device, and more where work on a stream overlaps. The names in them
+/// are those of `activity`, which must live as long.
+std::vector<TraceTrack> device_tracks(const DeviceActivity& activity);
+
+/// Those of both.
+std::vector<TraceTrack> all_tracks(const RecordedCalls& calls);
 
 /// What chrome://tracing and Perfetto open: the JSON Object Format of Chrome's trace events. Times
 /// are microseconds since the first slice.

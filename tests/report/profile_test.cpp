@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "measure/device_metrics.h"
 #include "report/findings.h"
 #include "report/roofline_svg.h"
 
@@ -94,23 +95,80 @@ TEST(Findings, CountersAreJudgedWhereThereAreSome) {
 TEST(ProfileSummary, SaysWhatWasRefusedAndWhatToolsWouldAdd) {
   const Profile profile{.passes = {pass_at(0.6)}, .peaks = peaks(1e12, 1e12), .machine = "a CPU"};
   const std::string text =
-      summary_text(profile, {{.name = "nsys", .adds = "a time line", .path = "/bin/nsys"},
-                             {.name = "ncu", .adds = "counters"}});
-  for (const char* part : {"None: nobody may count; ask somebody.", "`nsys` (found at /bin/nsys",
-                           "`ncu` (not on the PATH here) would add counters", "60.0 %", "a CPU"}) {
+      summary_text(profile, {{.name = "nsys", .adds = "a time line", .files = {"a.rep", "b.txt"}},
+                             {.name = "ncu", .adds = "counters", .trouble = "not here"}});
+  for (const char* part :
+       {"None: nobody may count; ask somebody.", "`nsys` left a time line: `a.rep`, `b.txt`.",
+        "`ncu` (not here) would add counters", "60.0 %", "a CPU"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   EXPECT_EQ(verdict_text(profile), "good: every target is met");
 }
 
-TEST(ProfileSummary, OfAGpuSaysThatItsCountersAreNotReadYet) {
+/// A pass on a GPU whose kernels were counted.
+PassProfile counted_pass() {
   PassProfile pass = pass_at(0.2);
   pass.result.device = {.kind = Device::Kind::cuda};
+  pass.device_counts = {
+      .metrics = {metric::kTime, metric::kDramRead, metric::kDramWritten, metric::kDramBusy,
+                  metric::kSmActive, metric::kSmThroughput, metric::kTensorBusy,
+                  "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
+                  "smsp__average_warps_issue_stalled_selected_per_issue_active.ratio"},
+      .unknown = {metric::kL2HitRate},
+      .kernels = {{.name = "hopper_forward(Params)",
+                   .launch = {.grid = {132, 1, 1}, .block = {384, 1, 1}, .registers = 168},
+                   .values = {3e5, 6e6, 2e6, 30, 95, 60, 25, 3, 1}},
+                  {.name = "fold",
+                   .launch = {.grid = {8, 1, 1}, .block = {64, 1, 1}, .local_bytes = 16},
+                   .values = {1e5, 1e6, 1e6, 10, 75, 20, 5, 1, 1}}},
+      .passes = 10};
+  return pass;
+}
+
+TEST(ProfileSummary, OfAGpuSaysWhyNothingWasCounted) {
+  PassProfile pass = pass_at(0.2);
+  pass.result.device = {.kind = Device::Kind::cuda};
+  pass.device_counts.refused = "nobody may count; ask somebody";
   const Profile profile{.passes = {pass}, .peaks = peaks(1e12, 1e12)};
   const std::string text = summary_text(profile, {});
-  EXPECT_NE(text.find("not read yet"), std::string::npos) << text;
-  EXPECT_NE(text.find("strobe tune"), std::string::npos) << text;
+  for (const char* part :
+       {"None: nobody may count; ask somebody.", "| DRAM | not counted |", "strobe tune"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   EXPECT_NE(verdict_text(profile).find("needs work: forward: rate"), std::string::npos);
+  EXPECT_NE(memory_metrics_text(profile).find("nobody may count"), std::string::npos);
+}
+
+TEST(ProfileSummary, OfAGpuShowsItsCounters) {
+  const Profile profile{.passes = {counted_pass()}, .peaks = peaks(1e12, 1e12)};
+  const std::string text = summary_text(profile, {});
+  for (const char* part : {"| DRAM | 25.0 % of its peak |", "| Multiprocessors (SM) | 50.0 %",
+                           "| Tensor cores | 20.0 %", "| read from DRAM: | 7.0 MB |",
+                           "| found in the L2 cache: | not counted here |"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  const std::string memory = memory_metrics_text(profile), compute = compute_metrics_text(profile);
+  for (const char* part :
+       {"read from DRAM:", "7.0 MB", "dram__bytes_read.sum", "this GPU does not count",
+        "lts__t_sector_hit_rate.pct", "hopper_forward ", "132x1x1", "168"})
+    EXPECT_NE(memory.find(part), std::string::npos) << part << "\n" << memory;
+  for (const char* part : {"tensor cores, of their peak:", "20.0 %", "Warps wait for",
+                           "long scoreboard", "71.4 %", "400.0 us"})
+    EXPECT_NE(compute.find(part), std::string::npos) << part << "\n" << compute;
+}
+
+TEST(Findings, OfAGpuAreMadeFromItsCounters) {
+  PassProfile pass = counted_pass();
+  const auto findings = findings_of(pass, peaks(1e12, 1e12));
+  ASSERT_NE(find(findings, "forward: multiprocessors"), nullptr);
+  EXPECT_EQ(find(findings, "forward: multiprocessors")->grade, Grade::good);
+  EXPECT_EQ(find(findings, "forward: tensor cores")->grade, Grade::poor);
+  EXPECT_NE(find(findings, "forward: tensor cores")->advice.find("long scoreboard most (71 %"),
+            std::string::npos);
+  EXPECT_EQ(find(findings, "forward: DRAM traffic")->grade, Grade::fair);
+  EXPECT_NE(find(findings, "forward: DRAM traffic")->figure.find("2.50 times"), std::string::npos);
+  EXPECT_EQ(find(findings, "forward: local memory")->grade, Grade::poor);
+  EXPECT_EQ(find(findings, "forward: DRAM"), nullptr) << "the problem is bound by arithmetic";
+  pass.roof.intensity = 1;
+  EXPECT_EQ(find(findings_of(pass, peaks(1e12, 1e12)), "forward: DRAM")->grade, Grade::poor);
 }
 
 TEST(RooflineSvg, HasRoofsAndPoints) {
