@@ -44,8 +44,9 @@ STROBE_API void start_recording();
 /// counts the others. Nothing if nothing was being recorded.
 STROBE_API Recording stop_recording();
 
-/// Marks the time until it goes out of scope, in the thread that made it. While nothing is recorded
-/// that costs a look at a flag.
+/// Marks the time until it goes out of scope, in the thread that made it. A profiler that
+/// understands NVTX sees it as a range, whether it is recorded or not. While nobody listens it costs
+/// a look at a flag.
 ///
 ///     const strobe::Span span("mine", "load the weights");
 class STROBE_API Span {
@@ -56,7 +57,7 @@ class STROBE_API Span {
   Span(const Span&) = delete;
   Span& operator=(const Span&) = delete;
 
-  /// Whether it is being recorded: what a span tells is not worth finding out otherwise.
+  /// Whether anybody listens: what a span tells is not worth finding out otherwise.
   explicit operator bool() const { return span_.has_value(); }
 
   /// Tells something more, while it is being recorded and there is memory for it.
@@ -70,7 +71,7 @@ class STROBE_API Span {
   void end() noexcept;
   void add(SpanArgument argument) noexcept;
 
-  std::uint64_t recording_ = 0;
+  std::uint64_t listeners_ = 0;
   std::optional<RecordedSpan> span_{};
 };
 

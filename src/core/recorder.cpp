@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/nvtx.h"
 #include "core/span_buffer.h"
 #include "core/text.h"
 #include "strobe/error.h"
@@ -30,35 +31,43 @@ std::shared_ptr<SpanBuffer> buffer_of_this_thread() {
   return std::make_shared<SpanBuffer>(id, std::move(name));
 }
 
-/// Keeps a buffer for each thread that has spans, until the recording is stopped.
+/// Keeps a buffer for each thread that has spans, until the recording is stopped. A tool that
+/// listens is told of them at once.
 class SpanMemory final : public Recorder {
  public:
   constexpr SpanMemory() = default;
 
   void start() {
     const std::scoped_lock lock(mutex_);
-    if (recording_ != 0)
+    if (number_of(listeners_) != 0)
       throw Error("spans are being recorded already; stop_recording() ends that first");
-    recording_ = ++recordings_;
+    listeners_ |= ++recordings_;
   }
 
   Recording stop() {
     const std::scoped_lock lock(mutex_);
-    recording_ = 0;
+    listeners_ &= kTool;
     Recording all;
     for (const auto& buffer : buffers_) all.push_back(buffer->read());
     buffers_.clear();
     return all;
   }
 
-  void begin(std::uint64_t recording, RecordedSpan& span) noexcept override {
-    seat(recording);  // not within the span, whose time it is not
+  std::uint64_t ask_for_listeners() noexcept override {
+    if (!nvtx::listening()) listeners_ &= ~kTool;
+    return listeners();
+  }
+
+  void begin(std::uint64_t listeners, RecordedSpan& span) noexcept override {
+    seat(number_of(listeners));  // not within the span, whose time it is not
+    if ((listeners & kTool) != 0) nvtx::push(span.name);
     span.begin_ns = now_ns();
   }
 
-  void end(std::uint64_t recording, RecordedSpan&& span) noexcept override {
+  void end(std::uint64_t listeners, RecordedSpan&& span) noexcept override {
     span.end_ns = now_ns();
-    SpanBuffer* const buffer = seat(recording);
+    if ((listeners & kTool) != 0) nvtx::pop();
+    SpanBuffer* const buffer = seat(number_of(listeners));
     if (buffer == nullptr) return;
     try {
       buffer->add(std::move(span));
@@ -68,18 +77,21 @@ class SpanMemory final : public Recorder {
   }
 
  private:
-  /// The calling thread's buffer in this recording; null if that is over. Only the first span of a
-  /// thread takes the lock.
+  static std::uint64_t number_of(std::uint64_t listeners) { return listeners & ~kTool; }
+
+  /// The calling thread's buffer in this recording; null if that is over, or none at all. Only the
+  /// first span of a thread takes the lock.
   SpanBuffer* seat(std::uint64_t recording) noexcept {
     struct Seat {
       std::uint64_t recording = 0;
       std::shared_ptr<SpanBuffer> buffer{};
     };
     thread_local Seat mine;
+    if (recording == 0) return nullptr;
     if (mine.recording == recording) return mine.buffer.get();
     try {
       const std::scoped_lock lock(mutex_);
-      if (recording_ != recording) return nullptr;
+      if (number_of(listeners_) != recording) return nullptr;
       buffers_.push_back(buffer_of_this_thread());
       mine = {recording, buffers_.back()};
       return mine.buffer.get();
@@ -136,8 +148,8 @@ Recording stop_recording() {
 }
 
 Span::Span(std::string_view category, std::string_view name) noexcept
-    : recording_(recorder().recording()) {
-  if (recording_ != 0) begin(category, name);
+    : listeners_(recorder().listeners()) {
+  if (listeners_ != 0) begin(category, name);
 }
 
 Span::~Span() {
@@ -146,13 +158,15 @@ Span::~Span() {
 
 // Apart from the two above, so that a span which is not recorded saves no registers for it.
 [[gnu::noinline]] void Span::begin(std::string_view category, std::string_view name) noexcept {
+  listeners_ = recorder().ask_for_listeners();
+  if (listeners_ == 0) return;
   span_.emplace().category = category;
   span_->name = name;
-  recorder().begin(recording_, *span_);
+  recorder().begin(listeners_, *span_);
 }
 
 [[gnu::noinline]] void Span::end() noexcept {
-  recorder().end(recording_, std::move(*span_));
+  recorder().end(listeners_, std::move(*span_));
   span_.reset();
 }
 
