@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/device_check.h"
+#include "report/record.h"
 #include "report/text.h"
 #include "strobe/accelerator.h"
 
@@ -65,6 +66,20 @@ json to_json(const CudaDevice& device) {
           {"shared_per_block", device.shared_bytes_per_block}};
 }
 
+/// The same as show_state shows.
+void add_state(json& record, const CudaDevice& device) {
+  if (device.architecture.empty()) return;
+  const Accelerator& gpu = accelerator({Device::Kind::cuda, device.index});
+  const DeviceState state = gpu.state();
+  const DeviceSettings settings = gpu.settings();
+  if (const json told = lab::state_record(state); !told.empty()) {
+    record["state"] = told;
+    record["state"]["slowed_by"] = state.slowed_by;
+  }
+  if (const json told = lab::settings_record(settings); !told.empty()) record["settings"] = told;
+  record["to_change"] = lab::device_remarks(device.index, state, settings);
+}
+
 }  // namespace
 
 void show_gpus(std::FILE* out, const CudaStatus& status) {
@@ -89,7 +104,10 @@ void show_gpus(std::FILE* out, const CudaStatus& status) {
 
 json cuda_record(const CudaStatus& status) {
   json devices = json::array();
-  for (const CudaDevice& device : status.devices) devices.push_back(to_json(device));
+  for (const CudaDevice& device : status.devices) {
+    json& record = devices.emplace_back(to_json(device));
+    if (status.unavailable.empty()) add_state(record, device);
+  }
   const CudaOpponents opponents = cuda_opponents();
   return {{"unavailable", status.unavailable.empty() ? json(nullptr) : json(status.unavailable)},
           {"backend", to_json(status.backend)},

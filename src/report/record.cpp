@@ -111,17 +111,9 @@ json sampling_record(const Benchmark& b) {
   return record;
 }
 
-json state_record(const DeviceState& state) {
-  json fields = json::object();
-  const auto add = [&fields](const char* name, const auto& value) {
-    if (value) fields[name] = *value;
-  };
-  add("clock_mhz", state.clock_mhz);
-  add("memory_clock_mhz", state.memory_clock_mhz);
-  add("power_w", state.power_w);
-  add("temperature_c", state.temperature_c);
-  add("memory_used", state.memory_used_bytes);
-  return fields;
+template <class Value>
+void add_if_told(json& fields, const char* name, const std::optional<Value>& value) {
+  if (value) fields[name] = *value;
 }
 
 /// Empty where the device told nothing.
@@ -161,6 +153,32 @@ json times_record(const Statistics& ms) {
 }
 
 }  // namespace
+
+json state_record(const DeviceState& state) {
+  json fields = json::object();
+  add_if_told(fields, "clock_mhz", state.clock_mhz);
+  add_if_told(fields, "memory_clock_mhz", state.memory_clock_mhz);
+  add_if_told(fields, "power_w", state.power_w);
+  add_if_told(fields, "temperature_c", state.temperature_c);
+  add_if_told(fields, "memory_used", state.memory_used_bytes);
+  return fields;
+}
+
+json settings_record(const DeviceSettings& settings) {
+  json fields = json::object();
+  add_if_told(fields, "most_clock_mhz", settings.most_clock_mhz);
+  add_if_told(fields, "most_memory_clock_mhz", settings.most_memory_clock_mhz);
+  add_if_told(fields, "power_limit_w", settings.power_limit_w);
+  add_if_told(fields, "usual_power_limit_w", settings.usual_power_limit_w);
+  add_if_told(fields, "persistent", settings.persistent);
+  if (fields.empty()) return fields;
+  fields["processes"] = json::array();
+  for (const DeviceSettings::Process& process : settings.processes) {
+    json& other = fields["processes"].emplace_back(json{{"id", process.id}});
+    add_if_told(other, "memory", process.memory_bytes);
+  }
+  return fields;
+}
 
 void remember_command(const std::string& program, std::span<const std::string> arguments) {
   std::string line = program;

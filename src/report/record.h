@@ -8,6 +8,7 @@
 
 #include "measure/benchmark.h"
 #include "measure/peaks.h"
+#include "strobe/accelerator.h"
 #include "verify/case.h"
 #include "verify/verify.h"
 
@@ -27,6 +28,10 @@ nlohmann::json record_of(const Case& what, const Report& report);
 
 /// What was asked of a GPU besides the problem.
 nlohmann::json options_record(const PlanOptions& options);
+
+/// What a device says of itself, and how it is set up; empty where it tells nothing.
+nlohmann::json state_record(const DeviceState& state);
+nlohmann::json settings_record(const DeviceSettings& settings);
 
 /// The machine's part of a record, with the GPU of this index. 0 threads are those that it would
 /// use by itself.

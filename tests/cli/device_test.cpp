@@ -101,6 +101,22 @@ TEST(InfoOfGpus, SaysHowTheyAreSetUpAndWhatToChange) {
   EXPECT_FALSE(contains(info.out, "-i 1")) << "NVML knows the first one alone";
 }
 
+TEST(InfoOfGpus, RecordsSayHowTheyAreSetUp) {
+  const Outcome info = on_gpus(2, "info --json -", "STROBE_NVML=" STROBE_FAKE_NVML);
+  ASSERT_EQ(info.status, 0) << info.err;
+  const json devices = json::parse(info.out)["cuda"]["devices"];
+  ASSERT_EQ(devices.size(), 2u);
+  const json& first = devices[0];
+  EXPECT_EQ(first["state"]["clock_mhz"], 1755) << first;
+  EXPECT_EQ(first["state"]["slowed_by"], json({"power cap"}));
+  EXPECT_EQ(first["settings"]["most_clock_mhz"], 1980);
+  EXPECT_EQ(first["settings"]["power_limit_w"], 500);
+  EXPECT_EQ(first["settings"]["persistent"], false);
+  EXPECT_EQ(first["settings"]["processes"][0]["id"], 1);
+  EXPECT_FALSE(first["to_change"].empty());
+  EXPECT_FALSE(devices[1].contains("state")) << "NVML knows the first one alone";
+}
+
 TEST_F(OnDevice, OutOfMemoryIsARowAndTheNextOneRuns) {
   const std::string little = "STROBE_FAKE_GPU_MEMORY=1000000";
   const Outcome compare = on_gpus(
