@@ -45,8 +45,8 @@ STROBE_API void start_recording();
 STROBE_API Recording stop_recording();
 
 /// Marks the time until it goes out of scope, in the thread that made it. A profiler that
-/// understands NVTX sees it as a range, whether it is recorded or not. While nobody listens it costs
-/// a look at a flag.
+/// understands NVTX sees it as a range, whether it is recorded or not. While nobody listens it
+/// costs a look at a flag.
 ///
 ///     const strobe::Span span("mine", "load the weights");
 class STROBE_API Span {

@@ -12,8 +12,6 @@
 #include <memory>
 #include <thread>
 
-extern char** environ;
-
 namespace strobe::cli {
 namespace {
 
