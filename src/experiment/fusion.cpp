@@ -37,15 +37,19 @@ std::optional<int> kernels_of_a_call(const ExperimentSetup& setup,
   return accelerator(setup.device).count_kernels([&] { execution->run(); });
 }
 
+/// After it was timed: what watches a GPU stays.
 FusionSide look_at(const ExperimentSetup& setup, const Implementation& implementation,
-                   const Problem& problem) {
+                   Benchmark result) {
+  const Problem problem = result.problem;
+  const std::array passes{problem.pass};
   const std::string name = full_name(implementation);
-  FusionSide side{.implementation = &implementation};
+  FusionSide side{.implementation = &implementation, .result = std::move(result)};
   setup.announce("trace of " + name);
-  const Recording recording =
-      record_calls(implementation, problem, std::array{problem.pass}, setup.options, {.calls = 1});
-  side.trace = chrome_trace(host_tracks(recording)).dump(1) + "\n";
-  side.kernels = kernels_of_a_call(setup, implementation, problem, recording);
+  const RecordedCalls calls =
+      with_plans(record_plans(implementation, problem, passes, setup.options),
+                 record_runs(implementation, problem, passes, setup.options, {.calls = 1}));
+  side.trace = chrome_trace(all_tracks(calls)).dump(1) + "\n";
+  side.kernels = kernels_of_a_call(setup, implementation, problem, calls.host);
   setup.announce("counters of " + name);
   side.measured = measure_traffic(implementation, problem, setup.options);
   return side;
@@ -159,11 +163,11 @@ Findings fusion_experiment(const ExperimentSetup& setup) {
     return planned_bytes(unfused, p, setup.options);
   });
   problem.pass = Pass::forward;
-  std::vector<FusionSide> sides{look_at(setup, fused, problem), look_at(setup, unfused, problem)};
   setup.announce("times");
   std::vector<Benchmark> results = time_rivals(setup, {&fused, &unfused}, problem);
   require_timed(results);
-  for (std::size_t i = 0; i < sides.size(); ++i) sides[i].result = std::move(results[i]);
+  std::vector<FusionSide> sides{look_at(setup, fused, std::move(results[0])),
+                                look_at(setup, unfused, std::move(results[1]))};
   const std::vector<PhaseTraffic> phases = unfused_traffic(problem);
   const std::int64_t rows = query_rows_of(sides[0].result.tuning);
   sides[0].modelled = flash_traffic(problem, rows > 0 ? rows : problem.seqlen_q);

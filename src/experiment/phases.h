@@ -13,7 +13,7 @@ struct PhaseTime {
   double ms = 0;
 };
 
-/// Those of the last call in a recording of record_calls, in their order; none of work on a GPU.
+/// Those of the last call in a recording of record_runs, in their order; none of work on a GPU.
 std::vector<PhaseTime> phases_of_a_call(const Recording& recording);
 
 }  // namespace strobe::lab

@@ -16,8 +16,9 @@ namespace {
 
 /// On the CPU the phases say it.
 RecomputedPart recomputed_part_of_phases(const ExperimentSetup& setup, const Problem& problem) {
-  const Recording recording = record_calls(unfused_on(setup.device), problem,
-                                           std::array{Pass::backward}, setup.options, {.calls = 1});
+  const Recording recording = record_runs(unfused_on(setup.device), problem,
+                                          std::array{Pass::backward}, setup.options, {.calls = 1})
+                                  .host;
   double again = 0, all = 0;
   for (const PhaseTime& phase : phases_of_a_call(recording)) {
     all += phase.ms;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "measure/device_metrics.h"
 #include "measure/flops.h"
 #include "measure/recorded_calls.h"
 
@@ -41,6 +42,13 @@ std::int64_t leading_number(const std::string& text) {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
+}
+
+MeasuredTraffic traffic_of(const DeviceCounts& counts) {
+  const auto read = total(counts, metric::kDramRead), written = total(counts, metric::kDramWritten);
+  if (read && written) return {.bytes = *read + *written, .by = "bytes to and from the GPU's DRAM"};
+  return {.by = counts.refused.empty() ? "this GPU does not count the bytes of its DRAM"
+                                       : counts.refused};
 }
 
 }  // namespace
@@ -85,7 +93,7 @@ std::int64_t query_rows_of(const TuningRecord& tuning) {
 MeasuredTraffic measure_traffic(const Implementation& implementation, const Problem& problem,
                                 const PlanOptions& options) {
   if (implementation.device() != Device::Kind::cpu)
-    return {.by = "the counters of GPUs are not read yet"};
+    return traffic_of(count_on_device(implementation, problem, options, 1));
   const CountedCalls counted = count_calls(implementation, problem, options, {.calls = 3});
   const auto misses = counted.counts[Counter::cache_misses];
   if (misses)

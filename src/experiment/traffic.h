@@ -41,8 +41,8 @@ struct MeasuredTraffic {
   std::string by{};  ///< "cache misses, 64 bytes each", or why there are none
 };
 
-/// By the counters that the device has: those of the CPU count lines that missed its caches. Those
-/// of a GPU belong here once they are read.
+/// By the counters that the device has: those of the CPU count lines that missed its caches, those
+/// of a GPU the bytes of its DRAM.
 MeasuredTraffic measure_traffic(const Implementation& implementation, const Problem& problem,
                                 const PlanOptions& options);
 
