@@ -123,10 +123,11 @@ TEST(HopperBackward, LeavesHeadsWhereTheyLieIfItCan) {
   for (const char* problem : {"b1 sq128 h8 d129 bf16 bwd", "b1 sq128 h16 d129 fp16 causal bwd",
                               "b1 sq128 h4 d130 bf16 bwd", "b1 sq128 h8 d201 dv97 bf16 bwd"})
     EXPECT_TRUE(shifts(problem)) << problem;
-  for (const char* problem : {"b1 sq128 h8 d128 bf16 bwd", "b1 sq128 h7 d129 bf16 bwd",
-                              "b1 sq128 h8 hk4 d129 bf16 bwd", "b1 sq128 h8 d131 bf16 bwd",
-                              "b1 sq128 h8 d129 bf16 w9:0 bwd", "lq9,3 lk9,3 h8 d129 bf16 bwd",
-                              "b1 sq128 h8 d129 bf16 bias:hqk bwd", "b1 sq128 h8 d255 bf16 bwd"})
+  for (const char* problem :
+       {"b1 sq128 h8 d128 bf16 bwd", "b1 sq128 h7 d129 bf16 bwd", "b1 sq128 h8 hk4 d129 bf16 bwd",
+        "b1 sq128 h8 d131 bf16 bwd", "b1 sq128 h8 d129 bf16 w9:0 bwd",
+        "lq9,3 lk9,3 h8 d129 bf16 bwd", "b1 sq128 h8 d129 bf16 bias:hqk bwd",
+        "b1 sq128 h8 d255 bf16 bwd", "b1 sq128 sk4096 h8 d129 bf16 bwd"})
     EXPECT_FALSE(shifts(problem)) << problem;
 }
 

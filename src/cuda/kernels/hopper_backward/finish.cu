@@ -13,7 +13,7 @@ using Slices = QuerySlices<config::kTileQueries, config::kTileColumns, config::k
 
 constexpr bool kWholeChunks = config::kDim % kChunkElements == 0 && !config::kShifted;
 /// Of a row; one that begins within a chunk may have one more.
-constexpr int kChunks = ceil_div(config::kDim, kChunkElements) + (kWholeChunks ? 0 : 1);
+constexpr int kChunks = ceil_div(config::kDim, kChunkElements) + (kWholeChunks ? 0 : 3);
 
 /// A block of queries of a head, as tile_of numbers them.
 struct QueryTileRows {
@@ -61,13 +61,17 @@ STROBE_DEVICE float finish_chunk(const Params& params, const float* sums, int ro
 /// Likewise of any columns.
 STROBE_DEVICE float finish_elements(const Params& params, const float* sums, int row, int column,
                                     Storage* to, int element) {
+  Word pairs[kChunkElements / 2];
   float probe = 0;
-#pragma unroll 1
-  for (int e = larger(-element, 0); e < smaller(kChunkElements, config::kDim - element); ++e) {
-    const float x = sums[Slices::offset_of(row, column + e)];
-    to[element + e] = Element::narrow(x * params.scale);
+#pragma unroll
+  for (int e = 0; e < kChunkElements; ++e) {
+    const bool exists = element + e >= 0 && element + e < config::kDim;
+    const float x = exists ? sums[Slices::offset_of(row, column + e)] : 0.0F;
+    const auto half = static_cast<Word>(Element::narrow(x * params.scale));
+    pairs[e / 2] = e % 2 == 0 ? half : pairs[e / 2] | half << 16;
     probe = fmaf(x, 0.0F, probe);
   }
+  store_elements(to, element, config::kDim, {pairs[0], pairs[1], pairs[2], pairs[3]});
   return probe;
 }
 
@@ -136,7 +140,7 @@ STROBE_DEVICE void repair_keys(const Params& params) {
 
 /// `blocks` counts those of queries of a sequence, or of all that are packed. Grid: as many as one
 /// likes.
-extern "C" __global__ void __launch_bounds__(kThreads, kWholeChunks ? 0 : 1)
+extern "C" __global__ void __launch_bounds__(kThreads, kWholeChunks ? 0 : 3)
     hopper_finish(const __grid_constant__ Params params, const unsigned* not_finite) {
   const Word sequences = config::kVariableLength ? 1 : static_cast<Word>(params.sequences);
   const Word tiles = sequences * static_cast<Word>(params.heads) * static_cast<Word>(params.blocks);

@@ -192,12 +192,15 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
 
 bool Backward::shifts(const Problem& problem, const PlanOptions& options) {
   const HopperBackwardFeatures features = features_of(problem, options, true);
-  // What is loaded has few registers to clear it with beside a search for sequences or windows, and
-  // the gradients of a bias are computed from aligned rows. Some dims would need wider tiles than
-  // copies do, for which dk and dv have no room beside each other.
+  // Rows that are no whole sectors are loaded more slowly, again for every block of keys, while
+  // they are copied once. What is loaded has few registers to clear it with beside a search for
+  // sequences or windows, and the gradients of a bias are computed from aligned rows. Some dims
+  // would need wider tiles than copies do, for which dk and dv have no room beside each other.
+  constexpr std::int64_t kManyKeys = 4096;
   const bool has_room = !features.window_left && !features.variable_length && !features.bias;
+  const bool is_short = problem.keys() < kManyKeys;
   const auto of_copies = choose_hopper_backward(features_of(problem, options, false)).shape;
-  return has_shifted_heads(problem) && has_room && most_columns(features) <= kMaxDim &&
+  return has_shifted_heads(problem) && is_short && has_room && most_columns(features) <= kMaxDim &&
          choose_hopper_backward(features).shape == of_copies;
 }
 

@@ -10,9 +10,14 @@ namespace {
 
 constexpr int kChunkElements = 16 / kElementBytes;
 
-/// Lanes that read a row of `out` together, a chunk each at a time.
+/// Lanes that read a row of `out` together, a chunk each at a time: as many as leave the fewest of
+/// them without one.
 STROBE_DEVICE constexpr int lanes_for(int chunks) {
-  return chunks > 16 ? 32 : chunks > 8 ? 16 : chunks > 4 ? 8 : 4;
+  int best = chunks > 4 ? 8 : 4;
+  for (const int lanes : {16, 32}) {
+    if (round_up(chunks, lanes) <= round_up(chunks, best)) best = lanes;
+  }
+  return best;
 }
 constexpr int kRowLanes = lanes_for(ceil_div(config::kValueDim, kChunkElements));
 constexpr int kRowsAtOnce = kThreads / kRowLanes;
