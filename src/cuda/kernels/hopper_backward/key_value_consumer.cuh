@@ -120,8 +120,7 @@ class KeyValueConsumer : Consumer {
       make_score_gradients(gradients_, scores_, bases(), powers(walk), survivors, hidden);
     });
     survivors.drop(scores_);
-    __syncwarp();
-    release(control_.statistics, turn_.slot());
+    control_.statistics.release(turn_.slot());
   }
 
   STROBE_DEVICE Word douts() const {

@@ -189,7 +189,8 @@ struct Control {
     values.init(kConsumerWarps, kFillers);
     queries.init(kConsumerWarps, kFillers);
     douts.init(kConsumerWarps, kFillers);
-    statistics.init(kConsumerWarps, 32 + (config::kBias ? 1 : 0));
+    // Every lane for what it has read or stored itself, an order that racecheck can follow.
+    statistics.init(kConsumerWarps * 32, 32 + (config::kBias ? 1 : 0));
     constexpr int kScoreWarps = config::kSplitsGradients ? 4 : kConsumerWarps;
     scores.init(kScoreWarps, kScoreWarps);
 #pragma unroll

@@ -80,8 +80,7 @@ class KeyConsumer : Consumer {
     with_mask(walk, [&](const auto& hidden) {
       make_score_gradients(gradients_, scores_, bases(), powers(walk), survivors, hidden);
     });
-    __syncwarp();
-    release(control_.statistics, turn_.slot());
+    control_.statistics.release(turn_.slot());
   }
 
   Scores scores_;     ///< then probabilities
@@ -114,8 +113,7 @@ class ValueConsumer : Consumer {
     with_mask(walk, [&](const auto& hidden) {
       make_probabilities(scores_, bases(), powers(walk), hidden);
     });
-    __syncwarp();
-    release(control_.statistics, turn_.slot());
+    control_.statistics.release(turn_.slot());
     survivors(walk).drop(scores_);
     ScoreOperand probabilities;
     pack<Element>(probabilities, scores_);
