@@ -241,8 +241,8 @@ std::string sections_of(const std::string& details, const std::vector<std::strin
       keep = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
         return line.find(word, title + kTitle.size()) != std::string::npos;
       });
-    } else if (indent != std::string::npos && indent < kSectionIndent) {
-      keep = true;  // the kernel that the next sections are of
+    } else if (indent < kSectionIndent) {  // no empty line
+      keep = true;                         // the kernel that the next sections are of
     }
     if (keep) kept += line + "\n";
   }
