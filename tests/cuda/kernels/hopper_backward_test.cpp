@@ -1,4 +1,5 @@
 #include "cuda/kernels/hopper_backward/hopper_backward.h"
+#include "cuda/kernels/flash/backward_pass.h"
 
 #include <bit>
 #include <cmath>
@@ -8,6 +9,7 @@
 #include "cuda/driver/stream.h"
 #include "cuda/gpu.h"
 #include "cuda/jit/nvrtc.h"
+#include "cuda/kernels/flash/backward_pass.h"
 
 namespace strobe::cuda::hopper_backward {
 namespace {
@@ -264,6 +266,17 @@ TEST_F(HopperBackwardOnGpu, WhatAMaskHidesMayBeAnything) {
       if (row == 0 || row == kLength - 1) continue;
       ASSERT_NEAR(output[i], expected[i], 4e-2) << "dq, dk, dv: " << i / kElements << ", " << row;
     }
+  }
+}
+
+TEST_F(HopperBackwardOnGpu, ItsWorkspaceServesThePortableKernels) {
+  // Gradients may come that only these take, whatever was planned.
+  const driver::ContextScope scope(device());
+  for (const char* text : {"b1 sq128 h2 d8 dv33 bf16 bwd", "b1 sq70 h8 d129 bf16 bwd"}) {
+    const Problem problem = Problem::parse(text);
+    EXPECT_GE(flash::BackwardPass(device(), problem, {}).workspace_bytes(),
+              portable_backward::Backward(device(), problem, {}).workspace_bytes())
+        << text;
   }
 }
 

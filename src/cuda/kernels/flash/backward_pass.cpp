@@ -41,19 +41,16 @@ TuningRecord BackwardPass::tuning() const {
 
 std::size_t BackwardPass::workspace_bytes() const {
   if (!hopper_) return portable().workspace_bytes();
-  if (hopper_in_place_) return std::max(hopper_->workspace_bytes(), bytes_in_place());
-  // All that the portable ones need, if heads need no copies. Others come to them only for a bias
-  // that lies anywhere, and what they copy then the others would copy too.
+  // Gradients or a bias may lie as only the portable ones can take them. These copy no more than
+  // the others would.
   WorkspacePlan for_portable;
   portable_backward::plan_arrays(problem_, portable_backward::features_of(problem_, options_),
                                  jit::Architecture::of(device_), for_portable);
-  const bool copies = problem_.bias && Padding::has_copies(problem_);
-  return copies ? hopper_->workspace_bytes() + for_portable.bytes()
-                : std::max(hopper_->workspace_bytes(), for_portable.bytes());
-}
-
-std::size_t BackwardPass::bytes_in_place() const {
-  return hopper_backward::Backward::workspace_bytes(device_, problem_, options_, true);
+  const std::size_t in_place = hopper_in_place_ ? hopper_backward::Backward::workspace_bytes(
+                                                      device_, problem_, options_, true)
+                                                : 0;
+  return std::max(
+      {hopper_->workspace_bytes(), hopper_->copy_bytes() + for_portable.bytes(), in_place});
 }
 
 void BackwardPass::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {

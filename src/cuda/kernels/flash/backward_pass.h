@@ -24,7 +24,6 @@ class BackwardPass {
 
  private:
   const portable_backward::Backward& portable() const;
-  std::size_t bytes_in_place() const;
 
   const driver::Device& device_;
   Problem problem_;

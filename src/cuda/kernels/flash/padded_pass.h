@@ -33,6 +33,8 @@ class PaddedPass {
     return record;
   }
   std::size_t workspace_bytes() const { return workspace_.bytes(); }
+  /// Of which this much is for copies.
+  std::size_t copy_bytes() const { return kernels_workspace_; }
 
   /// False if the kernels cannot take tensors that lie so, which no copies are.
   bool run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
