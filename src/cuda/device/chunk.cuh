@@ -53,6 +53,45 @@ STROBE_DEVICE uint4 load_chunk_anywhere(const void* from, int bytes) {
   return chunk_across(low, high, before);
 }
 
+/// As load_chunk_anywhere, in two steps, so that a thread can have several on their way: all that
+/// are started before one is finished. Of what lies around the bytes anything may be read that is
+/// before `end`, where the tensor ends.
+class ChunkLoad {
+ public:
+  STROBE_DEVICE void start(const void* from, int bytes, const void* end) {
+    from_ = static_cast<const char*>(from);
+    bytes_ = smaller(bytes, 16);
+    const char* const first = from_ - before();
+    crosses_end_ = first + (has_high() ? 32 : 16) > static_cast<const char*>(end);
+    low_ = high_ = uint4{0, 0, 0, 0};
+    if (bytes_ > 0 && !crosses_end_) low_ = *reinterpret_cast<const uint4*>(first);
+    if (has_high() && !crosses_end_) high_ = *reinterpret_cast<const uint4*>(first + 16);
+  }
+
+  STROBE_DEVICE uint4 finish() const {
+    if (crosses_end_) return load_chunk_anywhere(from_, bytes_);
+    const uint4 chunk = chunk_across(low_, high_, before());
+    return {chunk.x & kept(0), chunk.y & kept(4), chunk.z & kept(8), chunk.w & kept(12)};
+  }
+
+ private:
+  STROBE_DEVICE int before() const {
+    return static_cast<int>(reinterpret_cast<unsigned long long>(from_) % 16);
+  }
+  STROBE_DEVICE bool has_high() const { return before() + bytes_ > 16; }
+
+  /// Of a word from this byte on.
+  STROBE_DEVICE Word kept(int byte) const {
+    return bytes_ >= byte + 4 ? ~0U : bytes_ > byte ? 0xFFFFU : 0U;
+  }
+
+  const char* from_;
+  int bytes_;
+  bool crosses_end_;
+  uint4 low_;
+  uint4 high_;
+};
+
 /// The first `bytes` of 16 to any address of an element, and nothing behind them.
 STROBE_DEVICE void store_chunk_anywhere(void* to, uint4 chunk, int bytes) {
   const auto address = reinterpret_cast<unsigned long long>(to);

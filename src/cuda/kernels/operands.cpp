@@ -21,6 +21,17 @@ RowStrides bias_strides(const TensorView& view) {
   return {stride(0), stride(2), stride(1)};
 }
 
+std::byte* end_of(const TensorView& view) {
+  std::int64_t last = 0;
+  for (int axis = 0; axis < view.rank; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    if (view.shape[i] == 0) return static_cast<std::byte*>(view.data);
+    last += (view.shape[i] - 1) * std::max<std::int64_t>(view.strides[i], 0);
+  }
+  return static_cast<std::byte*>(view.data) +
+         (last + 1) * static_cast<std::int64_t>(size_of(view.dtype));
+}
+
 bool rows_aligned(const TensorView& view) {
   const auto element = static_cast<std::int64_t>(size_of(view.dtype));
   if (reinterpret_cast<std::uintptr_t>(view.data) % kChunkBytes != 0) return false;

@@ -25,6 +25,9 @@ RowStrides lse_strides(const TensorView& view, bool packed);
 /// Of [sequence, head, row, key], 0 where an axis is broadcast.
 RowStrides bias_strides(const TensorView& view);
 
+/// Behind the element of a tensor that lies last in memory.
+std::byte* end_of(const TensorView& view);
+
 /// Whether every row begins at a multiple of 16 bytes.
 bool rows_aligned(const TensorView& view);
 

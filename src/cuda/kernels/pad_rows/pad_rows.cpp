@@ -5,6 +5,8 @@
 
 #include "core/text.h"
 #include "cuda/driver/launch.h"
+#include "cuda/kernels/configuration.h"
+#include "cuda/kernels/operands.h"
 #include "cuda/kernels/pad_rows/params.cuh"
 #include "strobe/error.h"
 
@@ -12,14 +14,16 @@ namespace strobe::cuda::pad_rows {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kBlocks = 3;  // of a multiprocessor
 constexpr std::int64_t kChunkBytes = 16;
 
 jit::KernelDescription description() {
   return {.name = "pad_rows",
           .source = "kernels/pad_rows/pad_rows.cu",
           .entries = {"pad_rows", "cut_rows"},
+          .constants = {{"kBlocksPerMultiprocessor", kBlocks}},
           .threads = kThreads,
-          .max_registers = 64};
+          .max_registers = registers_of_a_thread(kThreads, kBlocks)};
 }
 
 /// The tensor as [batch, rows, heads, dim].
@@ -60,6 +64,7 @@ Params params_of(const TensorView& tensor, const void* dense, std::int64_t padde
                                                "together less than 2 GB"));
   }
   return {.strided = static_cast<char*>(tensor.data),
+          .strided_end = reinterpret_cast<char*>(end_of(tensor)),
           .dense = static_cast<char*>(const_cast<void*>(dense)),
           .batch_stride = r.batch_stride,
           .row_stride = r.row_stride,

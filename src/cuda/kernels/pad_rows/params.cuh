@@ -7,6 +7,7 @@ namespace strobe::cuda::pad_rows {
 /// multiple of 16 bytes. All strides and sizes of a row are in bytes.
 struct Params {
   char* strided;
+  char* strided_end;  ///< behind its last element
   char* dense;
   long long batch_stride, row_stride, head_stride;  // of `strided`
   long long batch, rows;
@@ -16,6 +17,6 @@ struct Params {
 };
 
 /// Chunks of 16 bytes that a thread has on their way at a time.
-inline constexpr int kChunksAtOnce = 4;
+inline constexpr int kChunksAtOnce = 2;
 
 }  // namespace strobe::cuda::pad_rows
