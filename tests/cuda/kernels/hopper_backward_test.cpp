@@ -1,5 +1,4 @@
 #include "cuda/kernels/hopper_backward/hopper_backward.h"
-#include "cuda/kernels/flash/backward_pass.h"
 
 #include <bit>
 #include <cmath>
@@ -133,6 +132,21 @@ TEST(HopperBackward, LeavesHeadsWhereTheyLieIfItCan) {
     EXPECT_FALSE(shifts(problem)) << problem;
 }
 
+TEST(HopperBackward, ConvertsShortHeadsWhileTheyAreInTheCache) {
+  const auto finishes = [](const char* text) {
+    const auto constants = jit::configuration_text(describe(Problem::parse(text), {}));
+    return constants.find("kFinishes") != std::string::npos;
+  };
+  for (const char* problem :
+       {"b1 sq2048 h8 d128 bf16 bwd", "b1 sq4096 h8 d64 bf16 causal bwd",
+        "b1 sq512 sk9999 h8 hk2 d128 bf16 bwd", "b1 sq128 h8 d59 bf16 cap20 bwd"})
+    EXPECT_TRUE(finishes(problem)) << problem;
+  for (const char* problem : {"b1 sq2049 h8 d128 bf16 bwd", "b1 sq1024 h12 hk4 d128 bf16 bwd",
+                              "b1 sq512 h8 d129 bf16 bwd", "b1 sq512 h8 d128 bf16 w9:0 bwd",
+                              "lq9,3 lk9,3 h8 d64 bf16 bwd"})
+    EXPECT_FALSE(finishes(problem)) << problem;
+}
+
 TEST(HopperBackward, ItsProductsOverlap) {
   if (!jit::found_nvrtc().missing.empty()) GTEST_SKIP() << jit::found_nvrtc().missing;
   // Where registers do not suffice, the assembler lets every product wait for the one before, and
@@ -154,7 +168,9 @@ TEST(HopperBackward, ItsProductsOverlap) {
              .window_right = true,
              .bias = dim <= 192,
              .bias_per_query = dim <= 192}}) {
-      const auto kernel = description(choose_hopper_backward(features));
+      HopperBackwardFeatures short_heads = features;
+      short_heads.finishes = may_finish(features);
+      const auto kernel = description(choose_hopper_backward(short_heads));
       const std::string text(jit::embedded_source(kernel.source));
       const jit::Headers headers =
           jit::included_headers(text, {{"config.cuh", jit::config_header(kernel)}});

@@ -308,6 +308,8 @@ TEST_F(HopperUnits, WaitForTheirTurn) {
                                               "  ptx::wait_for_turn(count, 0);\n"
                                               "  ptx::pass_turn(count);\n"
                                               "  ptx::wait_for_turn(count, 1);\n"
+                                              "  if (ptx::take_turn(count) != 1) __trap();\n"
+                                              "  ptx::wait_for_turn(count, 2);\n"
                                               "}\n"
                                               "__syncthreads();\n"));
 }

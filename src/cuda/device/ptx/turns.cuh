@@ -21,4 +21,21 @@ STROBE_DEVICE void pass_turn(unsigned* count) {
   asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(count) : "memory");
 }
 
+/// Counts on and tells how many had before. All that threads of the block had done before they met
+/// this one can be seen by whoever takes a later turn, and likewise what those before had done.
+STROBE_DEVICE unsigned take_turn(unsigned* count) {
+  unsigned before;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+               : "=r"(before)
+               : "l"(count)
+               : "memory");
+  return before;
+}
+
+/// Shows what the unit has written for this thread, which has waited for it, to threads that are
+/// told of it.
+STROBE_DEVICE void show_stores() {
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+
 }  // namespace strobe::cuda::ptx

@@ -23,6 +23,7 @@ struct HopperBackwardFeatures {
   bool alibi = false;
   bool dropout = false;
   bool deterministic = false;  ///< dq is bit-equal in every run; dk and dv always are
+  bool finishes = false;       ///< dq is converted by whoever adds to it last, see HeadSums
 };
 
 /// Columns of tiles of keys, and of values.
@@ -34,6 +35,13 @@ constexpr int value_columns(const HopperBackwardFeatures& features) {
 }
 constexpr int most_columns(const HopperBackwardFeatures& features) {
   return std::max(key_columns(features), value_columns(features));
+}
+
+/// Whether the last block of a head to add to the sums of dq can convert them. Blocks that have
+/// nothing to do would not count, and dims above 128 gain nothing.
+constexpr bool may_finish(const HopperBackwardFeatures& features) {
+  return !features.window_left && !features.variable_length && features.dim <= 128 &&
+         features.value_dim <= 128;
 }
 
 /// How it is cut. Two warpgroups compute: they have 64 keys each, or have the same 64 and one has
@@ -182,6 +190,7 @@ inline jit::KernelDescription description(const HopperBackwardConfig& config) {
                         {"kAlibi", features.alibi},
                         {"kDropout", features.dropout},
                         {"kDeterministic", features.deterministic},
+                        {"kFinishes", features.finishes},
                         {"kSplitsGradients", shape.splits_gradients},
                         {"kKeysLag", shape.keys_lag},
                         {"kScoresLast", shape.scores_last},

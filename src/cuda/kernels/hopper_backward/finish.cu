@@ -1,5 +1,6 @@
-// After the main kernel: dq from its sums, and whatever gradients came out as no number where the
-// mask hides what is none. Compiled with the configuration of portable_backward's rows.cu.
+// After the main kernel: dq from its sums, if that has not made it itself, and whatever gradients
+// came out as no number where the mask hides what is none. Compiled with the configuration of
+// portable_backward's rows.cu.
 
 #include "device/head_columns.cuh"
 #include "device/packed_blocks.cuh"
@@ -12,8 +13,9 @@ namespace {
 using Slices = QuerySlices<config::kTileQueries, config::kTileColumns, config::kSliceColumns>;
 
 constexpr bool kWholeChunks = config::kDim % kChunkElements == 0 && !config::kShifted;
-/// Of a row; one that begins within a chunk may have one more.
-constexpr int kChunks = ceil_div(config::kDim, kChunkElements) + (kWholeChunks ? 0 : 3);
+/// Of a row, which may begin within one.
+constexpr int kChunks =
+    ceil_div(config::kDim + (kWholeChunks ? 0 : kChunkElements - 1), kChunkElements);
 
 /// A block of queries of a head, as tile_of numbers them.
 struct QueryTileRows {
@@ -142,6 +144,7 @@ STROBE_DEVICE void repair_keys(const Params& params) {
 /// likes.
 extern "C" __global__ void __launch_bounds__(kThreads, kWholeChunks ? 0 : 3)
     hopper_finish(const __grid_constant__ Params params, const unsigned* not_finite) {
+  if (config::kIsFinished && *not_finite == 0) return;
   const Word sequences = config::kVariableLength ? 1 : static_cast<Word>(params.sequences);
   const Word tiles = sequences * static_cast<Word>(params.heads) * static_cast<Word>(params.blocks);
   for (Word tile = blockIdx.x; tile < tiles; tile += gridDim.x) finish_tile(params, tile);

@@ -16,20 +16,25 @@ using portable_backward::blocks_of;
 
 HopperBackwardFeatures features_of(const Problem& problem, const PlanOptions& options,
                                    bool shifted) {
+  constexpr std::int64_t kMostSums = std::int64_t{1} << 18;
   const Window window = problem.effective_window();
-  return {.arithmetic = arithmetic_of(problem.dtype, false),
-          .dim = static_cast<int>(problem.dim),
-          .value_dim = static_cast<int>(problem.value_dim()),
-          .shifted = shifted,
-          .window_left = window.left >= 0,
-          .window_right = window.right >= 0,
-          .variable_length = problem.varlen(),
-          .softcap = problem.softcap > 0,
-          .bias = problem.bias.has_value(),
-          .bias_per_query = problem.bias && problem.bias->per_query,
-          .alibi = problem.alibi,
-          .dropout = problem.dropout > 0,
-          .deterministic = options.deterministic};
+  HopperBackwardFeatures features{.arithmetic = arithmetic_of(problem.dtype, false),
+                                  .dim = static_cast<int>(problem.dim),
+                                  .value_dim = static_cast<int>(problem.value_dim()),
+                                  .shifted = shifted,
+                                  .window_left = window.left >= 0,
+                                  .window_right = window.right >= 0,
+                                  .variable_length = problem.varlen(),
+                                  .softcap = problem.softcap > 0,
+                                  .bias = problem.bias.has_value(),
+                                  .bias_per_query = problem.bias && problem.bias->per_query,
+                                  .alibi = problem.alibi,
+                                  .dropout = problem.dropout > 0,
+                                  .deterministic = options.deterministic};
+  // More are better divided among all blocks afterwards.
+  features.finishes =
+      may_finish(features) && problem.group() * problem.seqlen_q * problem.dim <= kMostSums;
+  return features;
 }
 
 /// Those of rows alone, which come first. They read heads where they lie.
@@ -89,6 +94,7 @@ jit::KernelDescription finish_description(const PortableBackwardConfig& rows,
   kernel.constants.push_back({"kTileColumns", key_columns(config.features)});
   kernel.constants.push_back({"kSliceColumns", slice_columns(config)});
   kernel.constants.push_back({"kShifted", config.features.shifted});
+  kernel.constants.push_back({"kIsFinished", config.features.finishes});
   return kernel;
 }
 
@@ -97,8 +103,12 @@ jit::KernelDescription finish_description(const PortableBackwardConfig& rows,
 std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture) {
   std::vector<jit::KernelDescription> all;
   if (architecture.major != 9 || !architecture.specific) return all;
-  const auto add = [&all](HopperBackwardFeatures features) {
+  const auto add_long = [&all](const HopperBackwardFeatures& features) {
     all.push_back(description(choose_hopper_backward(features)));
+  };
+  const auto add = [&](HopperBackwardFeatures features) {
+    features.finishes = may_finish(features);
+    add_long(features);
   };
   const auto with_every_mask = [](int dim) {
     return HopperBackwardFeatures{.dim = dim,
@@ -113,6 +123,10 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
     add(with_every_mask(dim));
     add({.dim = dim, .value_dim = dim, .window_right = true, .softcap = true});
     add({.dim = dim, .value_dim = dim, .window_right = true, .dropout = true});
+  }
+  for (const int dim : {64, 128}) {
+    for (const bool causal : {false, true})
+      add_long({.dim = dim, .value_dim = dim, .window_right = causal});
   }
   add({.arithmetic = Arithmetic::fp16});
   add({.arithmetic = Arithmetic::fp16, .dim = 64, .value_dim = 64, .window_right = true});
@@ -247,14 +261,21 @@ void keep_variant(const driver::Device& device, const Problem& problem, const Pl
 }
 
 Backward::Arrays::Arrays(const Problem& problem, const HopperBackwardConfig& config) {
-  const std::int64_t tiles = problem.heads * query_blocks(problem, config.shape);
+  constexpr auto kCount = static_cast<std::int64_t>(sizeof(unsigned));
+  const auto& [features, shape] = config;
+  const std::int64_t tiles = problem.heads * query_blocks(problem, shape);
+  const std::int64_t sum_bytes =
+      tiles * tile_floats(config) * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t key_heads = problem.batch * problem.kv_heads();
   WorkspacePlan plan;
   plan.take(problem.heads * problem.total_q() * static_cast<std::int64_t>(sizeof(RowStatistics)));
-  sums = plan.take(tiles * tile_floats(config) * static_cast<std::int64_t>(sizeof(float)));
-  if (config.features.deterministic)
-    turns = plan.take(tiles * config.shape.slice_writers() *
-                      static_cast<std::int64_t>(sizeof(unsigned)));
-  not_finite = plan.take(sizeof(unsigned));
+  turns = plan.take(features.deterministic ? tiles * shape.slice_writers() * kCount : 0);
+  cleared = plan.take(features.finishes ? key_heads * kCount : 0);
+  added = plan.take(features.finishes ? key_heads * kCount : 0);
+  not_finite = plan.take(kCount);
+  sums = plan.take(sum_bytes);
+  cleared_bytes = sums - turns +
+                  static_cast<std::size_t>(features.finishes ? sum_bytes / key_heads : sum_bytes);
   bytes = plan.bytes();
 }
 
@@ -290,21 +311,21 @@ TuningRecord Backward::tuning() const {
           {"heads", config_.features.shifted ? "within chunks" : "at chunks"},
           {"query slots", concat(shape.query_slots)},
           {"slices", concat(shape.slice_slots)},
+          {"dq", config_.features.finishes ? "by its last block" : "by a kernel of its own"},
           {"registers", concat(kernel_->resources().front().registers)},
           {"shared", concat(shared_bytes(config_))},
           {"tuned", tuned_ ? "yes" : "no"},
           {"deterministic", config_.features.deterministic ? "yes" : "no"}};
 }
 
-/// What is cleared together: the sums and all that follows them.
 PortableBackwardParams Backward::row_params(const Tensors& tensors, void* workspace) const {
   std::byte* const begin = aligned_workspace(workspace);
   PortableBackwardParams params = portable_backward::params_of(problem_, tensors);
   params.blocks = blocks_of_sequence(query_blocks_);
   params.statistics = reinterpret_cast<RowStatistics*>(begin);
   params.dq_sums = reinterpret_cast<float*>(begin + arrays_.sums);
-  params.dq_sum_floats =
-      static_cast<std::int64_t>((arrays_.not_finite - arrays_.sums) / sizeof(float)) + 4;
+  params.cleared = reinterpret_cast<float*>(begin + arrays_.turns);
+  params.cleared_floats = static_cast<std::int64_t>(arrays_.cleared_bytes / sizeof(float));
   return params;
 }
 
@@ -319,12 +340,16 @@ HopperBackwardParams Backward::params(const PortableBackwardParams& rows, const 
   params.statistics = rows.statistics;
   params.dq_sums = rows.dq_sums;
   params.turns = reinterpret_cast<unsigned*>(begin + arrays_.turns);
+  params.cleared = reinterpret_cast<unsigned*>(begin + arrays_.cleared);
+  params.added = reinterpret_cast<unsigned*>(begin + arrays_.added);
   params.not_finite = reinterpret_cast<unsigned*>(begin + arrays_.not_finite);
   params.cu_seqlens_q = rows.cu_seqlens_q;
   params.cu_seqlens_k = rows.cu_seqlens_k;
   params.alibi_slopes = rows.alibi_slopes;
+  params.dq = rows.dq;
   params.dk = rows.dk;
   params.dv = rows.dv;
+  params.dq_strides = rows.dq_strides;
   params.dk_strides = rows.dk_strides;
   params.dv_strides = rows.dv_strides;
   params.bias_strides = rows.bias_strides;
@@ -372,7 +397,7 @@ abi::TensorMap Backward::bias_map(const Tensors& tensors) const {
 }
 
 void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
-  constexpr std::int64_t kMostFinishers = 4096;
+  const std::int64_t most_finishers = config_.features.finishes ? 256 : 4096;  // if at all needed
   const PortableBackwardParams rows = row_params(tensors, workspace);
   const HopperBackwardParams values = params(rows, tensors, workspace);
   const HopperBackwardShape& shape = config_.shape;
@@ -389,7 +414,7 @@ void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) 
                  gradient_map(tensors.dv, config_.features.value_dim), bias_map(tensors), values);
   driver::launch(finish_->function("hopper_finish"),
                  {.grid = {.x = static_cast<unsigned>(
-                               std::min(kMostFinishers, problem_.heads * query_blocks_))},
+                               std::min(most_finishers, problem_.heads * query_blocks_))},
                   .block = {.x = static_cast<unsigned>(statistics_.rows().config.threads())}},
                  stream, rows, static_cast<const unsigned*>(values.not_finite));
   if (rows.dbias != nullptr) bias_gradients_.compute(problem_, rows, stream);

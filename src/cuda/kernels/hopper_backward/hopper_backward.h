@@ -55,9 +55,12 @@ class Backward {
  private:
   /// Where arrays are in the workspace, one after the other; the statistics are at its beginning.
   struct Arrays {
-    std::size_t sums = 0;
     std::size_t turns = 0;
+    std::size_t cleared = 0;
+    std::size_t added = 0;
     std::size_t not_finite = 0;
+    std::size_t sums = 0;
+    std::size_t cleared_bytes = 0;  ///< before the main kernel, from the turns on
     std::size_t bytes = 0;
 
     Arrays(const Problem& problem, const HopperBackwardConfig& config);

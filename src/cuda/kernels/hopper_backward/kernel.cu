@@ -1,7 +1,8 @@
 // Flash attention, backward, for Hopper. A thread block has some keys of one key head and goes
 // through the blocks of queries that see them, of all query heads of the group, so that dk and dv
-// are summed in registers in a fixed order; dq leaves block by block and is added up in memory. The
-// first warpgroup loads and adds, and gives most of its registers to the others, which compute.
+// are summed in registers in a fixed order; dq leaves block by block and is added up in memory,
+// where the last to add to a head's may also convert it. The first warpgroup loads and adds, and
+// gives most of its registers to the others, which compute.
 
 #include "kernels/hopper_backward/key_value_consumer.cuh"
 #include "kernels/hopper_backward/producers.cuh"
@@ -12,11 +13,16 @@ namespace {
 
 STROBE_DEVICE void consume(const Shared& shared, const Params& params, int warpgroup,
                            const TensorMap& dk_map, const TensorMap& dv_map) {
+  if constexpr (config::kFinishes && !kHandsSlicesOver) {
+    if (lane_index() == 0) HeadSums(params).wait_until_clear();
+    __syncwarp();
+  }
   if constexpr (!config::kSplitsGradients) {
     KeyValueConsumer(shared, params, warpgroup).run(dk_map, dv_map);
   } else {
     SplitConsumer(shared, params, warpgroup).run(dk_map, dv_map);
   }
+  if constexpr (config::kFinishes) HeadSums(params).finish(shared);
 }
 
 template <int dim>
@@ -70,6 +76,7 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
   if (warp < 4) {
     ptx::give_registers<config::kProducerRegisters>();
     if (warp == 1) StatisticsLoader(shared, params, bias_map).run();
+    if (config::kFinishes && warp == 3) HeadSums(params).clear_next();
     if constexpr (config::kShifted) {
       if (warp == 0) {
         OperandLoader(shared, params, ShiftedOperands(params, shared.control()))

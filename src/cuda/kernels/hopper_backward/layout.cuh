@@ -178,6 +178,7 @@ struct Control {
   SlotBarriers<kStages> statistics;
   SlotBarriers<kStages> scores;
   SlotBarriers<kSliceBarriers> slices[config::kSliceWriters];
+  unsigned long long added;      ///< all slices to the sums, see HeadSums
   unsigned long long landed[4];  ///< keys, values, queries and dout, see ShiftedHeads
   KeyBlock block;                ///< with variable lengths
 
@@ -195,6 +196,7 @@ struct Control {
     scores.init(kScoreWarps, kScoreWarps);
 #pragma unroll
     for (int i = 0; i < config::kSliceWriters; ++i) slices[i].init(1, 4);
+    ptx::init_barrier(ptx::shared_address(&added), config::kSliceWriters);
 #pragma unroll
     for (auto& barrier : landed) ptx::init_barrier(ptx::shared_address(&barrier), 1);
     ptx::fence_barrier_init();

@@ -9,15 +9,20 @@ namespace strobe::cuda {
 
 struct HopperBackwardParams {
   const RowStatistics* statistics;  ///< as PortableBackwardParams has them
-  float* dq_sums;             ///< [sequences, heads, query_blocks, see query_slices.cuh], zero
-  unsigned* turns;            ///< [sequences, heads, query_blocks, writers], zero
-  unsigned* not_finite;       ///< becomes 1 if any of dk or dv is not
-  const int* cu_seqlens_q;    ///< [sequences + 1], with variable lengths
-  const int* cu_seqlens_k;    ///< likewise
+  float* dq_sums;           ///< [sequences, heads, query_blocks, see query_slices.cuh], zero; of
+                            ///< the first key head alone where blocks clear those of the next
+  unsigned* turns;          ///< [sequences, heads, query_blocks, writers], zero
+  unsigned* cleared;        ///< [sequences, key heads], zero: blocks that have cleared their share
+  unsigned* added;          ///< likewise, that have added all of theirs
+  unsigned* not_finite;     ///< becomes 1 if any gradient is not
+  const int* cu_seqlens_q;  ///< [sequences + 1], with variable lengths
+  const int* cu_seqlens_k;  ///< likewise
   const float* alibi_slopes;  ///< [heads], with ALiBi
   void* dk;                   ///< these two for rows that cannot be stored in boxes
   void* dv;
+  void* dq;  ///< where sums are converted
 
+  RowStrides dq_strides;
   RowStrides dk_strides;
   RowStrides dv_strides;
   RowStrides bias_strides;  ///< 0 where an axis is broadcast

@@ -3,7 +3,7 @@
 // computed of dq to its sums.
 
 #include "device/ptx/turns.cuh"
-#include "kernels/hopper_backward/layout.cuh"
+#include "kernels/hopper_backward/head_sums.cuh"
 
 namespace strobe::cuda {
 
@@ -155,6 +155,7 @@ class SliceAdder {
   STROBE_DEVICE void run() const {
     const KeyBlock block = shared_.key_block(params_);
     SlotUser<kSliceBarriers> slots(shared_.control().slices[writer_]);
+    if constexpr (config::kFinishes) HeadSums(params_).wait_until_clear();
     for (Walk walk(params_, block); !walk.done(); walk.next()) {
       const Wide tile = tile_of(params_, block, walk);
       unsigned* const turn = params_.turns + tile * config::kSliceWriters + writer_;
@@ -165,6 +166,11 @@ class SliceAdder {
         ptx::wait_for_stores();
         ptx::pass_turn(turn);
       }
+    }
+    if constexpr (config::kFinishes) {
+      ptx::wait_for_stores();
+      ptx::show_stores();
+      ptx::arrive(ptx::shared_address(&shared_.control().added));
     }
   }
 

@@ -37,8 +37,10 @@ struct PortableBackwardParams {
 
   RowStatistics* statistics;  ///< workspace [heads, rows]
   float* corrections;         ///< workspace [heads, rows], with exact fp32: see exact_statistics.cu
-  float* dq_sums;           ///< workspace [heads, rows, see query_sums.cuh]; null if deterministic
-  long long dq_sum_floats;  ///< of them, a multiple of 4
+  float* dq_sums;  ///< workspace [heads, rows, see query_sums.cuh]; null if deterministic
+
+  float* cleared;            ///< what becomes zero with the statistics: sums, if there are any
+  long long cleared_floats;  ///< a multiple of 4
 
   RowStrides q_strides;
   RowStrides k_strides;

@@ -143,7 +143,7 @@ STROBE_DEVICE void repair_chunks(const Params& params, int head, Wide row, int c
 
 }  // namespace
 
-/// Fills `statistics` and clears `dq_sums`. Grid: as many as one likes, then heads.
+/// Fills `statistics` and clears what is to be `cleared`. Grid: as many as one likes, then heads.
 extern "C" __global__ void __launch_bounds__(kThreads)
     portable_row_statistics(const __grid_constant__ Params params) {
   const int lane = static_cast<int>(threadIdx.x) % kRowLanes;
@@ -163,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         sees_nothing ? -minus_infinity() : (kExact ? lse : lse * kLog2E),
         sees_nothing ? 0.0F : delta};
   }
-  if (params.dq_sums != nullptr) zero(params.dq_sums, params.dq_sum_floats);
+  zero(params.cleared, params.cleared_floats);
 }
 
 /// dsinks = -Σ p · delta, p the sink's probability. Grid: heads.

@@ -72,7 +72,8 @@ void WorkspaceArrays::set(PortableBackwardParams& params, std::byte* workspace) 
   params.statistics = reinterpret_cast<RowStatistics*>(workspace + statistics);
   if (corrections > 0) params.corrections = reinterpret_cast<float*>(workspace + corrections);
   if (dq_sums > 0) params.dq_sums = reinterpret_cast<float*>(workspace + dq_sums);
-  params.dq_sum_floats = dq_sum_floats;
+  params.cleared = params.dq_sums;
+  params.cleared_floats = dq_sum_floats;
 }
 
 void Kernel::launch(const char* entry, std::int64_t blocks, std::int64_t rows, int shared,

@@ -11,12 +11,20 @@ inline void wait_for_turn(const unsigned* count, unsigned turn) {
   }
 }
 
-inline void pass_turn(unsigned* count) {
-  auto& units = emulated::Block::thread->units;
+inline void show_stores() {
+  const auto& units = emulated::Block::thread->units;
   if (!units.stores.empty() || !units.open_stores.empty()) {
     emulated::Block::current->fail("passes its turn before its stores have been written");
   }
+}
+
+inline void pass_turn(unsigned* count) {
+  show_stores();
   ++*count;
+}
+
+inline unsigned take_turn(unsigned* count) {
+  return (*count)++;
 }
 
 }  // namespace strobe::cuda::ptx

@@ -1,0 +1,159 @@
+#pragma once
+// The sums of dq of all queries of a key head, as long as they are in the second level cache: they
+// are cleared when the blocks of the head before start, added to by the blocks of the head, and
+// converted by the one that is done last. So none of it goes by way of memory.
+
+#include "device/ptx/turns.cuh"
+#include "kernels/hopper_backward/layout.cuh"
+
+namespace strobe::cuda {
+
+class HeadSums {
+ public:
+  STROBE_DEVICE explicit HeadSums(const Params& params)
+      : params_(params), head_(static_cast<int>(blockIdx.x) / params.key_blocks) {}
+
+  /// Clears this block's share of the sums of the next head, by a warp. Blocks start in their
+  /// order: so nobody waits for one that waits to be started.
+  STROBE_DEVICE void clear_next() const {
+    if (head_ + 1 >= static_cast<int>(gridDim.x) / params_.key_blocks) return;
+    const int block = static_cast<int>(blockIdx.x) % params_.key_blocks;
+    auto* const sums = reinterpret_cast<float4*>(sums_of(head_ + 1));
+    const int count = head_floats() / 4;
+#pragma unroll 4
+    for (int i = block * 32 + lane_index(); i < count; i += params_.key_blocks * 32)
+      sums[i] = float4{0, 0, 0, 0};
+    __syncwarp();
+    if (lane_index() == 0) ptx::pass_turn(params_.cleared + head_ + 1);
+  }
+
+  /// Waits until those of this head are clear; the first's are before the launch. By one thread.
+  STROBE_DEVICE void wait_until_clear() const {
+    if (head_ > 0)
+      ptx::wait_for_turn(params_.cleared + head_, static_cast<Word>(params_.key_blocks));
+  }
+
+  /// Converts them if all blocks of the head have added theirs, this one as well: what it handed
+  /// over has been `added` once that barrier lets it pass. By all that compute, when nobody uses
+  /// the queries in shared memory any more.
+  STROBE_DEVICE void finish(const Shared& shared) const {
+    if constexpr (kHandsSlicesOver)
+      ptx::wait_for_phase(ptx::shared_address(&shared.control().added), 0);
+    meet();
+    bool last = false;
+    if (threadIdx.x == kWarpgroupThreads)
+      last = ptx::take_turn(params_.added + head_) + 1 == static_cast<Word>(params_.key_blocks);
+    if (!ptx::any_of_threads(kBarrier, kThreads, last)) return;
+    convert(shared);
+  }
+
+ private:
+  using RowTile = SwizzledTile<kWarpgroupRows, config::kKeyColumns>;
+
+  static constexpr int kThreads = kWarpgroups * kWarpgroupThreads;       ///< that compute
+  static constexpr int kBarrier = 1;                                     ///< theirs
+  static constexpr int kParts = config::kBlockQueries / kWarpgroupRows;  ///< of a tile
+  static constexpr int kSlices = Slices::kCount / kParts;                ///< of a part
+
+  STROBE_DEVICE static void meet() {
+    ptx::sync_threads(kBarrier, kThreads);
+  }
+
+  /// 64 queries of one of the heads that share the key head.
+  struct Part {
+    int tile;  ///< of the key head's
+    int slice;
+    int head;
+    int first_query;
+  };
+
+  STROBE_DEVICE Part part_at(int index) const {
+    const int tile = index / kParts;
+    const int key_heads = params_.heads / params_.heads_per_key_head;
+    return {tile, index % kParts * kSlices,
+            head_ % key_heads * params_.heads_per_key_head + tile / params_.query_blocks,
+            tile % params_.query_blocks * config::kBlockQueries + index % kParts * kWarpgroupRows};
+  }
+
+  STROBE_DEVICE int head_tiles() const {
+    return params_.heads_per_key_head * params_.query_blocks;
+  }
+  STROBE_DEVICE int head_floats() const {
+    return head_tiles() * Slices::kTileFloats;
+  }
+  STROBE_DEVICE float* sums_of(int head) const {
+    return params_.dq_sums + static_cast<Wide>(head) * head_floats();
+  }
+
+  /// Every warpgroup has every second part. The next is loaded while one is stored.
+  STROBE_DEVICE void convert(const Shared& shared) const {
+    const int warpgroup = warp_index() / 4 - 1;
+    const Word staging = shared.queries(0) + warpgroup * RowTile::kBytes;
+    const int parts = head_tiles() * kParts;
+    QuerySums sums[kSlices];
+    if (warpgroup < parts) load(sums, part_at(warpgroup));
+#pragma unroll 1
+    for (int i = warpgroup; i < parts; i += kWarpgroups) {
+      stage_rows(sums, staging);
+      if (i + kWarpgroups < parts) load(sums, part_at(i + kWarpgroups));
+      sync_warpgroup(warpgroup);
+      store(part_at(i), staging);
+      sync_warpgroup(warpgroup);
+    }
+  }
+
+  STROBE_DEVICE void load(QuerySums (&sums)[kSlices], const Part& part) const {
+    const float* const from = sums_of(head_) + part.tile * Slices::kTileFloats +
+                              part.slice * Slices::kFloats +
+                              Slices::offset(0, static_cast<int>(threadIdx.x) % kWarpgroupThreads);
+#pragma unroll
+    for (int slice = 0; slice < kSlices; ++slice) {
+#pragma unroll
+      for (int c = 0; c < QuerySums::kColumnTiles; ++c) {
+        const float4 four =
+            *reinterpret_cast<const float4*>(from + slice * Slices::kFloats + Slices::offset(c, 0));
+        float(&to)[4] = sums[slice].tile[0][c];
+        to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+      }
+    }
+  }
+
+  /// Says so if any of them is not finite.
+  STROBE_DEVICE void stage_rows(QuerySums (&sums)[kSlices], Word staging) const {
+    float probe = 0;  // NaN if anything is not finite
+#pragma unroll
+    for (int slice = 0; slice < kSlices; ++slice) {
+#pragma unroll
+      for (int i = 0; i < QuerySums::kColumnTiles * 4; ++i) {
+        float& x = sums[slice].tile[0][i / 4][i % 4];
+        probe = fmaf(x, 0.0F, probe);
+        x *= params_.scale;
+      }
+      // Columns that come again in the next slice are the same there.
+      stage<Element, RowTile>(staging + slice * RowTile::kPanelBytes, sums[slice].tile[0]);
+    }
+    if (probe != 0) *params_.not_finite = 1;
+  }
+
+  STROBE_DEVICE void store(const Part& part, Word staging) const {
+    constexpr bool kWholeChunks = !config::kShifted && config::kDim % kChunkElements == 0;
+    const int key_heads = params_.heads / params_.heads_per_key_head;
+    const RowStrides& strides = params_.dq_strides;
+    Storage* const rows = static_cast<Storage*>(params_.dq) + head_ / key_heads * strides.sequence +
+                          part.first_query * strides.row + part.head * strides.head;
+    const RowCopy copy = {0,
+                          larger(smaller(params_.seqlen_q - part.first_query, kWarpgroupRows), 0),
+                          config::kShifted ? HeadColumns(params_.q_place, part.head).first : 0,
+                          static_cast<int>(threadIdx.x) % kWarpgroupThreads, kWarpgroupThreads};
+    copy.store<RowTile, config::kDim, kWholeChunks>(staging, rows, strides.row);
+  }
+
+  STROBE_DEVICE static void sync_warpgroup(int warpgroup) {
+    ptx::sync_threads(kBarrier + 1 + warpgroup, kWarpgroupThreads);
+  }
+
+  const Params& params_;
+  int head_;  ///< of keys, in all sequences
+};
+
+}  // namespace strobe::cuda
