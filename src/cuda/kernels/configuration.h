@@ -12,6 +12,10 @@
 
 namespace strobe::cuda {
 
+/// Kernels read rows in chunks of so many bytes, and so many elements of 16 bits.
+inline constexpr int kChunkBytes = 16;
+inline constexpr int kChunkElements = kChunkBytes / 2;
+
 /// Shared memory in bytes that a thread block can have, and that a multiprocessor has for all.
 struct SharedMemory {
   int per_block;
@@ -68,9 +72,8 @@ constexpr bool last_queries_first(const Features& features) {
 /// Columns of a tile for heads of `dim` elements of 16 bits: whole chunks, and where heads may
 /// begin within one, what lies before them there, if heads follow each other.
 constexpr int tile_columns(int dim, bool shifted = false) {
-  constexpr int kChunk = 8;
-  const int before = shifted ? kChunk - std::gcd(dim, kChunk) : 0;
-  return (dim + before + kChunk - 1) / kChunk * kChunk;
+  const int before = shifted ? kChunkElements - std::gcd(dim, kChunkElements) : 0;
+  return (dim + before + kChunkElements - 1) / kChunkElements * kChunkElements;
 }
 
 /// Heads that thread blocks take turns in, so that keys and values of a section stay in the second

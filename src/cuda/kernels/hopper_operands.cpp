@@ -11,8 +11,6 @@ namespace strobe::cuda {
 
 namespace {
 
-constexpr std::int64_t kChunkElements = 8;
-
 /// All but the last `inner` axes are neither broadcast, nor backwards, nor empty.
 bool axes_have_boxes(const TensorView& view, int inner) {
   constexpr std::int64_t kMaxStrideBytes = std::int64_t{1} << 40;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "cuda/kernels/configuration.h"
 #include "cuda/kernels/pad_rows/pad_rows.h"
 #include "cuda/workspace.h"
 #include "device/row_strides.cuh"
@@ -14,9 +15,6 @@
 
 // Tensors as kernels take them.
 namespace strobe::cuda {
-
-/// Kernels read rows in chunks of so many bytes.
-inline constexpr std::int64_t kChunkBytes = 16;
 
 /// Strides of [sequence, row, head, ...], or of packed sequences [row, head, ...].
 RowStrides row_strides(const TensorView& view, bool packed);

@@ -82,7 +82,6 @@ Chosen<HopperBackwardConfig> config_of(const driver::Device& device, const Probl
 }
 
 constexpr std::int64_t kMaxDim = kCandidates.back().dim;
-constexpr int kChunk = 8;  // elements
 
 /// finish.cu is compiled as portable_backward's rows are.
 jit::KernelDescription finish_description(const PortableBackwardConfig& rows,
@@ -229,12 +228,12 @@ bool Backward::takes(const HopperBackwardFeatures& features, const Tensors& tens
            heads_agree(tensors.v, tensors.dout);
   }
   const auto lies_well = [](const TensorView& gradient, int dim) {
-    return dim % kChunk != 0 || has_boxes(gradient);
+    return dim % kChunkElements != 0 || has_boxes(gradient);
   };
   return has_boxes(tensors.q) && has_boxes(tensors.k) && has_boxes(tensors.v) &&
          has_boxes(tensors.dout) && lies_well(tensors.dk, features.dim) &&
          lies_well(tensors.dv, features.value_dim) &&
-         (features.dim % kChunk != 0 || rows_aligned(tensors.dq));
+         (features.dim % kChunkElements != 0 || rows_aligned(tensors.dq));
 }
 
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options) {
@@ -386,7 +385,7 @@ abi::TensorMap Backward::map(const TensorView& view, int box_rows) const {
 
 abi::TensorMap Backward::gradient_map(const TensorView& gradient, int dim) const {
   constexpr int kWarpgroupRows = 64;
-  const bool in_boxes = !config_.features.shifted && dim % kChunk == 0;
+  const bool in_boxes = !config_.features.shifted && dim % kChunkElements == 0;
   return in_boxes ? tensor_map(gradient, kWarpgroupRows) : abi::TensorMap{};
 }
 

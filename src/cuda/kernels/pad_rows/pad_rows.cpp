@@ -15,7 +15,6 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kBlocks = 3;  // of a multiprocessor
-constexpr std::int64_t kChunkBytes = 16;
 
 jit::KernelDescription description() {
   return {.name = "pad_rows",
