@@ -54,6 +54,10 @@ struct CudaOpponents {
 /// Loads them, which nothing else needs and takes long. Never throws for what is missing.
 STROBE_API CudaOpponents cuda_opponents();
 
+/// CUPTI, which tells profiles and traces what a GPU did. Loads it, which nobody needs who only
+/// computes. Never throws for what is missing.
+STROBE_API LoadedLibrary cuda_profiler();
+
 /// What does not work as well as it could, a sentence each, such as a cache that cannot be written.
 /// Loads nothing.
 STROBE_API std::vector<std::string> cuda_warnings();

@@ -99,6 +99,7 @@ void show_gpus(std::FILE* out, const CudaStatus& status) {
   const CudaOpponents opponents = cuda_opponents();
   line(out, "  cuBLAS", library_text(opponents.cublas, "version"));
   line(out, "  cuDNN", library_text(opponents.cudnn, "version"));
+  line(out, "  CUPTI", library_text(cuda_profiler(), "version"));
   line(out, "  kernel cache", kernel_cache_folder());
 }
 
@@ -116,6 +117,7 @@ json cuda_record(const CudaStatus& status) {
           {"nvml", to_json(status.nvml)},
           {"cublas", to_json(opponents.cublas)},
           {"cudnn", to_json(opponents.cudnn)},
+          {"cupti", to_json(cuda_profiler())},
           {"devices", devices}};
 }
 

@@ -5,6 +5,7 @@
 #include "cuda/accelerator.h"
 #include "cuda/baselines/cudnn/library.h"
 #include "cuda/baselines/standard/cublas.h"
+#include "cuda/cupti/library.h"
 #include "cuda/driver/device.h"
 #include "cuda/driver/driver.h"
 #include "cuda/driver/nvml.h"
@@ -49,6 +50,15 @@ LoadedLibrary describe_cudnn() {
   const cudnn::Found& found = cudnn::found();
   if (!found.library) return {.missing = found.missing};
   return {.path = found.library->path(), .version = found.library->version_text()};
+}
+
+LoadedLibrary describe_cupti() {
+  try {
+    const cupti::Library& library = cupti::library();
+    return {.path = library.object().path(), .version = library.version()};
+  } catch (const cupti::Refused& refusal) {
+    return {.missing = refusal.what()};
+  }
 }
 
 CudaDevice describe_device(const driver::Device& device) {
@@ -120,6 +130,8 @@ class CudaBackend final : public Backend {
   CudaOpponents opponents() const override {
     return {.cublas = describe_cublas(), .cudnn = describe_cudnn()};
   }
+
+  LoadedLibrary profiler() const override { return describe_cupti(); }
 
   const Accelerator& accelerator(int index) const override { return accelerator_at(index); }
 

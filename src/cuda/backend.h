@@ -28,6 +28,7 @@ class Backend {
   /// Fills in everything but `backend`.
   virtual void describe(CudaStatus& status) const = 0;
   virtual CudaOpponents opponents() const = 0;
+  virtual LoadedLibrary profiler() const = 0;
 
   virtual const Accelerator& accelerator(int index) const = 0;
   virtual std::vector<std::string> warnings() const = 0;

@@ -38,7 +38,7 @@ class Kernels : public testing::Test {
 TEST(InfoOfGpus, NamesEachLibraryOrSaysWhatIsMissing) {
   const json cuda = cuda_info();
   EXPECT_TRUE(contains(cuda["backend"]["path"], "libstrobe_cuda.so")) << cuda;
-  for (const char* library : {"driver", "nvrtc", "nvml", "cublas", "cudnn"}) {
+  for (const char* library : {"driver", "nvrtc", "nvml", "cublas", "cudnn", "cupti"}) {
     EXPECT_TRUE(cuda[library].contains("missing") || cuda[library].contains("version")) << cuda;
   }
   EXPECT_TRUE(!cuda["devices"].empty() || cuda["unavailable"].is_string()) << cuda;
@@ -54,9 +54,12 @@ TEST(InfoOfGpus, SaysWhyNoneIsUsed) {
   expect("STROBE_CUDA_LIBRARY=/no/such/backend.so", "the CUDA backend is not there");
   expect("STROBE_CUDA_LIBRARY=libm.so.6", "was not built together with this libstrobe");
   expect("STROBE_CUDA_DRIVER=/no/such/driver.so", "there is no NVIDIA driver");
-  const json cuda = cuda_info("STROBE_NVRTC=/no/such/compiler.so STROBE_NVML=/no/such/nvml.so");
+  const json cuda = cuda_info(
+      "STROBE_NVRTC=/no/such/compiler.so STROBE_NVML=/no/such/nvml.so "
+      "STROBE_CUPTI=/no/such/cupti.so");
   EXPECT_TRUE(contains(cuda["nvrtc"]["missing"], "there is no NVRTC")) << cuda;
   EXPECT_TRUE(contains(cuda["nvml"]["missing"], "there is no NVML")) << cuda;
+  EXPECT_TRUE(contains(cuda["cupti"]["missing"], "there is no CUPTI")) << cuda;
 }
 
 TEST(InfoOfGpus, WithoutABackendEverythingElseWorks) {

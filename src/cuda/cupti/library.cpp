@@ -90,6 +90,13 @@ void fail(const char* call, abi::Result result) {
   throw Refused(concat(call, " returns ", name_of(result), "; ", advice(result)));
 }
 
+std::string Library::version() const {
+  std::uint32_t version = 0;
+  cuptiGetVersion(&version);
+  if (version < 10000) return concat("API ", version);
+  return concat(version / 10000, ".", version % 10000 / 100);
+}
+
 const Library& library() {
   const Library& library = *loaded().library;
   require(library, library.object(), "12.0");

@@ -37,7 +37,11 @@ class Library {
   const SharedObject& object() const { return symbols_.object; }
   const std::vector<std::string>& missing() const { return symbols_.missing; }
 
+  /// "13.0"; before that CUPTI counted its own versions, "API 24" for that of CUDA 12.6.
+  std::string version() const;
+
   // clang-format off
+  Call<std::uint32_t*> cuptiGetVersion{symbols_, "cuptiGetVersion"};
   Call<std::uint64_t*> cuptiGetTimestamp{symbols_, "cuptiGetTimestamp"};
   Call<abi::BufferRequested*, abi::BufferCompleted*> cuptiActivityRegisterCallbacks{symbols_, "cuptiActivityRegisterCallbacks"};
   Call<abi::ActivityKind> cuptiActivityEnable{symbols_, "cuptiActivityEnable"};

@@ -82,6 +82,11 @@ CudaOpponents cuda_opponents() {
   return {.cublas = missing, .cudnn = missing};
 }
 
+LoadedLibrary cuda_profiler() {
+  if (const cuda::Backend* backend = cuda::loaded().backend) return backend->profiler();
+  return {.missing = cuda::loaded().library.missing};
+}
+
 std::vector<std::string> cuda_warnings() {
   const cuda::Backend* backend = cuda::backend_in_use;
   return backend == nullptr ? std::vector<std::string>{} : backend->warnings();

@@ -35,6 +35,15 @@ API cuptiGetResultString(int result, const char** text) {
   return kSuccess;
 }
 
+API cuptiGetVersion(uint32_t* version) {
+#ifdef WITHOUT_COUNTERS
+  *version = 22;
+#else
+  *version = 130102;
+#endif
+  return kSuccess;
+}
+
 API cuptiGetTimestamp(uint64_t* ns) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

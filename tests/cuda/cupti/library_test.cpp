@@ -16,6 +16,11 @@ TEST(CuptiLibrary, WithoutCountersStillTellsOfKernels) {
   EXPECT_FALSE(Profiler(old).missing().empty());
 }
 
+TEST(CuptiLibrary, TellsItsVersion) {
+  EXPECT_EQ(Library(SharedObject({STROBE_FAKE_OLD_CUPTI})).version(), "API 22");
+  EXPECT_EQ(Library(SharedObject({STROBE_FAKE_CUPTI})).version(), "13.1");
+}
+
 TEST(CuptiLibrary, NamesTheCallAndWhatToDo) {
   try {
     fail("cuptiSomething", abi::Result::insufficient_privileges);
