@@ -87,7 +87,8 @@ class STROBE_API Accelerator {
   /// Of the largest cache, which all of its processors share.
   virtual std::int64_t cache_bytes() const = 0;
 
-  /// Drives what earlier work left out of the device's caches.
+  /// Drives what earlier work left out of the device's caches; nothing is in them then that is
+  /// still to be written to memory.
   virtual void evict_caches() const = 0;
 
   /// What its instructions do when it does nothing else. Measures it, which takes less than a
@@ -103,8 +104,9 @@ class STROBE_API Accelerator {
   /// it, `work` runs all the same.
   virtual DeviceActivity observe(const std::function<void()>& work) const = 0;
 
-  /// What the device counts while `call` runs: it is called until everything has been counted, and
-  /// must do the same each time. Where nothing can be counted, it may not be called at all.
+  /// What the device counts while `call` runs: it is called until everything has been counted, each
+  /// time with evicted caches, and must do the same each time. Where nothing can be counted, it may
+  /// not be called at all.
   virtual DeviceCounts count(std::span<const std::string> metrics,
                              const std::function<void()>& call) const = 0;
 };

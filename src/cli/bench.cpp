@@ -151,7 +151,8 @@ BenchOutcome bench(const BenchOptions& options) {
   const Implementation& implementation = *subject.implementation;
   const PlanOptions plan_options = options.run.plan();
   if (options.calls > 0) {
-    lab::call_only(implementation, subject.problem, subject.passes, plan_options, options.calls);
+    lab::call_only(implementation, subject.problem, subject.passes, plan_options, options.calls,
+                   options.sampling.policy().gpu_cache == lab::Cache::cold);
     return {};
   }
   Problem shown = subject.problem;
@@ -209,7 +210,8 @@ void add_bench(CLI::App& program, int& status) {
       ->expected(0, 1);
   command
       ->add_option("--calls", o->calls,
-                   "Only call each pass so often, and time nothing: for a profiler around it")
+                   "Only call each pass so often, and time nothing: for a profiler around it; on a "
+                   "GPU with cold caches if --l2 flush is given")
       ->type_name("N")
       ->check(CLI::PositiveNumber)
       ->excludes("--profile")

@@ -85,8 +85,7 @@ void look_closely(const BenchSubject& subject, const PlanOptions& options, lab::
     if (pass.on_cpu())
       pass.counted = lab::count_calls(implementation, problem, options, kCounted);
     else
-      pass.device_counts =
-          lab::count_on_device(implementation, problem, options, pass.result.copies);
+      pass.device_counts = lab::count_on_device(implementation, problem, options);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "cuda/driver/stream.h"
 #include "cuda/kernels/pause/pause.h"
 #include "cuda/kernels/peaks/peaks.h"
+#include "cuda/kernels/read_all/read_all.h"
 
 namespace strobe::cuda {
 namespace {
@@ -87,10 +88,15 @@ class CudaAccelerator final : public Accelerator {
 
   std::int64_t cache_bytes() const override { return device_.l2_bytes(); }
 
+  /// By reading, for what is written would go to memory while the next work is timed or counted.
+  /// Twice, for caches do not forget in the exact order of use.
   void evict_caches() const override {
-    const std::size_t bytes = 2 * static_cast<std::size_t>(cache_bytes());
-    if (!other_) other_ = allocate(bytes);
-    fill(other_.get(), std::byte{0}, bytes);
+    const driver::ContextScope scope(device_);
+    std::call_once(other_made_, [this] {
+      other_ = std::make_unique<read_all::ReadMemory>(
+          device_, 2 * static_cast<std::size_t>(cache_bytes()), stream_.get());
+    });
+    for (int i = 0; i < 2; ++i) other_->launch(stream_.get());
   }
 
   std::vector<MultiplyRate> multiply_rates() const override {
@@ -109,7 +115,7 @@ class CudaAccelerator final : public Accelerator {
 
   DeviceCounts count(std::span<const std::string> metrics,
                      const std::function<void()>& call) const override {
-    return cupti::count(device_, metrics, done(call));
+    return cupti::count(device_, metrics, done([this] { evict_caches(); }), done(call));
   }
 
  private:
@@ -128,7 +134,8 @@ class CudaAccelerator final : public Accelerator {
   driver::Sensors sensors_;
   mutable std::once_flag pause_made_{};
   mutable std::unique_ptr<pause::Pause> pause_{};
-  mutable std::shared_ptr<std::byte> other_{};
+  mutable std::once_flag other_made_{};
+  mutable std::unique_ptr<read_all::ReadMemory> other_{};
 };
 
 }  // namespace

@@ -46,7 +46,8 @@ std::int64_t leading_number(const std::string& text) {
 
 MeasuredTraffic traffic_of(const DeviceCounts& counts) {
   const auto read = total(counts, metric::kDramRead), written = total(counts, metric::kDramWritten);
-  if (read && written) return {.bytes = *read + *written, .by = "bytes to and from the GPU's DRAM"};
+  if (read && written)
+    return {.bytes = *read + *written, .by = "bytes to and from the GPU's DRAM, with cold caches"};
   return {.by = counts.refused.empty() ? "this GPU does not count the bytes of its DRAM"
                                        : counts.refused};
 }
@@ -93,7 +94,7 @@ std::int64_t query_rows_of(const TuningRecord& tuning) {
 MeasuredTraffic measure_traffic(const Implementation& implementation, const Problem& problem,
                                 const PlanOptions& options) {
   if (implementation.device() != Device::Kind::cpu)
-    return traffic_of(count_on_device(implementation, problem, options, 1));
+    return traffic_of(count_on_device(implementation, problem, options));
   const CountedCalls counted = count_calls(implementation, problem, options, {.calls = 3});
   const auto misses = counted.counts[Counter::cache_misses];
   if (misses)

@@ -42,7 +42,7 @@ struct MeasuredTraffic {
 };
 
 /// By the counters that the device has: those of the CPU count lines that missed its caches, those
-/// of a GPU the bytes of its DRAM.
+/// of a GPU the bytes of its DRAM, in a call that finds its caches cold.
 MeasuredTraffic measure_traffic(const Implementation& implementation, const Problem& problem,
                                 const PlanOptions& options);
 

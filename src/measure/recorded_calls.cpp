@@ -120,15 +120,17 @@ RecordedCalls record_runs(const Implementation& implementation, Problem problem,
 }
 
 void call_only(const Implementation& implementation, Problem problem, std::span<const Pass> passes,
-               const PlanOptions& options, int calls) {
+               const PlanOptions& options, int calls, bool cold) {
   const Device device = device_of(implementation, options);
   problem.pass = passes.back();
   Operands operands({.problem = problem});
   if (passes.front() == Pass::backward) run_forward(implementation, operands, options);
   for (const Pass pass : passes) {
     const auto execution = Execution::make(implementation, operands, pass, options);
-    for (int number = 0; number < calls; ++number)
+    for (int number = 0; number < calls; ++number) {
+      if (cold && device.kind != Device::Kind::cpu) accelerator(device).evict_caches();
       call_and_wait(*execution, device, "call", number);
+    }
     execution->fetch();
   }
 }
@@ -164,12 +166,12 @@ CountedCalls count_calls(const Implementation& implementation, const Problem& pr
 }
 
 DeviceCounts count_on_device(const Implementation& implementation, const Problem& problem,
-                             const PlanOptions& options, int copies) {
+                             const PlanOptions& options) {
   const Accelerator& device = accelerator(device_of(implementation, options));
   Operands operands({.problem = problem});
   if (problem.pass == Pass::backward) run_forward(implementation, operands, options);
-  const auto execution = Execution::make(implementation, operands, problem.pass, options, copies);
-  for (int i = 0; i < copies; ++i) execution->run();
+  const auto execution = Execution::make(implementation, operands, problem.pass, options);
+  execution->run();
   device.wait();
   return device.count(device_metrics(), [&] { execution->run(); });
 }

@@ -34,9 +34,9 @@ RecordedCalls record_runs(const Implementation& implementation, Problem problem,
                           const CallLimit& limit);
 
 /// Calls these passes of the problem so often and does nothing else: for profilers that look from
-/// outside.
+/// outside. With `cold`, a GPU's caches are emptied before each call, as count_on_device does.
 void call_only(const Implementation& implementation, Problem problem, std::span<const Pass> passes,
-               const PlanOptions& options, int calls);
+               const PlanOptions& options, int calls, bool cold);
 
 /// Puts the plans before the runs. What lay between them is of no interest: the plans are moved to
 /// end where the runs begin.
@@ -52,9 +52,9 @@ CountedCalls count_calls(const Implementation& implementation, const Problem& pr
                          const PlanOptions& options, const CallLimit& limit,
                          const OpenCounter& open = open_perf_counter);
 
-/// What the implementation's device counts of a call, after calls on each of so many copies of the
-/// operands: the calls take turns on them, as those that are timed do.
+/// What the implementation's device counts of a call that finds the device's caches cold, after a
+/// first call.
 DeviceCounts count_on_device(const Implementation& implementation, const Problem& problem,
-                             const PlanOptions& options, int copies);
+                             const PlanOptions& options);
 
 }  // namespace strobe::lab

@@ -43,7 +43,7 @@ std::string counters_note(const PassProfile& pass) {
 /// What the GPU counted, after the rest.
 std::string device_part(const DeviceCounts& counts, const std::vector<DeviceMetric>& metrics) {
   if (counts.kernels.empty()) return "";
-  std::string text = "\nCounted by the GPU, a call\n";
+  std::string text = "\nCounted by the GPU, a call with cold caches\n";
   for (const DeviceMetric& each : metrics) {
     if (const auto value = each.of_call(counts))
       text += fmt::format("  {:<34}{:<14}{}\n", each.words, each.text(*value), each.name);
@@ -54,6 +54,15 @@ std::string device_part(const DeviceCounts& counts, const std::vector<DeviceMetr
       text += fmt::format("  {:<34}{}\n", "this GPU does not count", name);
   }
   return text + "\n" + kernel_counters_text(counts, metrics);
+}
+
+/// In what state the caches were counted; "" if they were not.
+std::string cache_note(const DeviceCounts& counts) {
+  if (counts.kernels.empty()) return "";
+  return "Caches are emptied before a call, as ncu does before each kernel: the first kernel finds "
+         "nothing there,\nthe others what those before them left. What is still there when a "
+         "kernel "
+         "ends is not yet written to DRAM.\n";
 }
 
 /// Scores and weights, as the unfused computation writes and reads them.
@@ -81,7 +90,8 @@ std::string pass_memory(const PassProfile& pass, const Peaks& peaks) {
                                                 part_of(reached, pass.roof.bytes_per_second));
   text += counter_line(pass, Counter::cache_references);
   text += counter_line(pass, Counter::cache_misses);
-  return text + counters_note(pass) + device_part(pass.device_counts, memory_counters()) + "\n";
+  return text + counters_note(pass) + device_part(pass.device_counts, memory_counters()) +
+         cache_note(pass.device_counts) + "\n";
 }
 
 /// How much each thread did, of what it could have done.

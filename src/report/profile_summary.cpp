@@ -96,8 +96,8 @@ std::string device_counters_text(const Profile& profile) {
   add(memory_counters());
   add(compute_counters());
   return fmt::format(
-      "A call, all of its kernels together; `memory_metrics.txt` and `compute_metrics.txt` have "
-      "each kernel:\n\n{}",
+      "A call with cold caches, all of its kernels together; `memory_metrics.txt` and "
+      "`compute_metrics.txt` have each kernel:\n\n{}",
       table.text());
 }
 

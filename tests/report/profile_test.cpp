@@ -148,7 +148,8 @@ TEST(ProfileSummary, OfAGpuShowsItsCounters) {
   const std::string memory = memory_metrics_text(profile), compute = compute_metrics_text(profile);
   for (const char* part :
        {"read from DRAM:", "7.0 MB", "dram__bytes_read.sum", "this GPU does not count",
-        "lts__t_sector_hit_rate.pct", "hopper_forward ", "132x1x1", "168"})
+        "lts__t_sector_hit_rate.pct", "hopper_forward ", "132x1x1", "168", "with cold caches",
+        "Caches are emptied before a call"})
     EXPECT_NE(memory.find(part), std::string::npos) << part << "\n" << memory;
   for (const char* part : {"tensor cores, of their peak:", "20.0 %", "Warps wait for",
                            "long scoreboard", "71.4 %", "400.0 us"})

@@ -82,9 +82,10 @@ class Counting {
   Counting& operator=(const Counting&) = delete;
 
   /// Returns how many passes it took.
-  int run(const std::function<void()>& call) {
+  int run(const std::function<void()>& prepare, const std::function<void()>& call) {
     const std::size_t most = 2 * pass_count(cupti_, config_) + 1;
     for (std::size_t pass = 1; pass <= most; ++pass) {
+      prepare();
       if (run_pass(call)) return static_cast<int>(pass);
     }
     throw Refused(
@@ -157,6 +158,7 @@ std::vector<CountedKernel> kernels_of(const std::function<void()>& call) {
 }
 
 DeviceCounts count_or_refuse(const driver::Device& device, std::span<const std::string> wanted,
+                             const std::function<void()>& prepare,
                              const std::function<void()>& call) {
   constexpr std::size_t kMostKernels = 64;  // of a call that nobody may look at
   const Profiler& cupti = profiler();
@@ -172,7 +174,7 @@ DeviceCounts count_or_refuse(const driver::Device& device, std::span<const std::
     throw Refused(
         "the GPU has none of the counters that were asked for; a later CUPTI may know it");
   Counting counting(cupti, context, metrics, std::max(kMostKernels, counts.kernels.size()));
-  counts.passes = counting.run(call);
+  counts.passes = counting.run(prepare, call);
   const std::vector<std::vector<double>> values = counting.read();
   if (counts.kernels.size() != values.size())  // then it is not known which is which
     counts.kernels.assign(values.size(), CountedKernel{});
@@ -183,9 +185,9 @@ DeviceCounts count_or_refuse(const driver::Device& device, std::span<const std::
 }  // namespace
 
 DeviceCounts count(const driver::Device& device, std::span<const std::string> metrics,
-                   const std::function<void()>& call) {
+                   const std::function<void()>& prepare, const std::function<void()>& call) {
   try {
-    return count_or_refuse(device, metrics, call);
+    return count_or_refuse(device, metrics, prepare, call);
   } catch (const Refused& refusal) {
     return {.refused = refusal.what()};
   }

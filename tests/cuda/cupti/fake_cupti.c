@@ -165,6 +165,13 @@ __attribute__((visibility("default"))) int fake_cupti_left_open(void) {
   return sessions + hosts + profilers + running;
 }
 
+// Called with 1 where a pass starts, and with 0 where it stops.
+static void (*pass_watcher)(int) = NULL;
+
+__attribute__((visibility("default"))) void fake_cupti_watch_passes(void (*watcher)(int)) {
+  pass_watcher = watcher;
+}
+
 API cuptiProfilerInitialize(void* p) {
   ++sessions;
   return size_is(p, 16);
@@ -253,9 +260,11 @@ API cuptiRangeProfilerSetConfig(void* p) {
 }
 API cuptiRangeProfilerStart(void* p) {
   ++running;
+  if (pass_watcher != NULL) pass_watcher(1);
   return size_is(p, 24);
 }
 API cuptiRangeProfilerStop(void* p) {
+  if (pass_watcher != NULL) pass_watcher(0);
   --running;
   ++passes;
   ((uint8_t*)p)[40] = !mode_is("endless") && passes == kPasses;

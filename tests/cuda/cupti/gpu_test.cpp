@@ -7,6 +7,7 @@
 #include "cuda/driver/stream.h"
 #include "cuda/gpu.h"
 #include "cuda/kernels/pause/pause.h"
+#include "cuda/kernels/read_all/read_all.h"
 #include "measure/device_metrics.h"
 
 namespace strobe::cuda {
@@ -91,6 +92,22 @@ TEST_F(CuptiOnGpu, CountersAreReadOrRefusedWithAReason) {
   }
   EXPECT_GE(lab::total(counts, lab::metric::kTime).value_or(0), kPauseNanoseconds * 0.9);
   EXPECT_LT(lab::average(counts, lab::metric::kTensorBusy).value_or(100), 1);
+}
+
+TEST_F(CuptiOnGpu, CountsFindCachesColdEachTime) {
+  constexpr std::size_t kFewBytes = 8 << 20;  // which any L2 cache would keep
+  const auto stream = static_cast<abi::Stream>(gpu().stream());
+  const read_all::ReadMemory memory(device(), kFewBytes, stream);
+  const std::vector<std::string> metrics{lab::metric::kDramRead, lab::metric::kDramWritten};
+  const DeviceCounts counts = gpu().count(metrics, [&] {
+    const driver::ContextScope scope(device());
+    memory.launch(stream);
+  });
+  if (counts.refused.find("PRIVILEGES") != std::string::npos) GTEST_SKIP() << counts.refused;
+  ASSERT_EQ(counts.refused, "");
+  ASSERT_EQ(counts.kernels.size(), 1u) << "what empties the caches is not counted";
+  EXPECT_GT(lab::total(counts, lab::metric::kDramRead).value_or(0), 0.95 * kFewBytes);
+  EXPECT_LT(lab::total(counts, lab::metric::kDramWritten).value_or(1e9), 0.1 * kFewBytes);
 }
 
 TEST_F(CuptiOnGpu, SeesKernelsAgainAfterItHasCounted) {

@@ -8,7 +8,9 @@
 #include <memory>
 #include <string>
 
+#include "core/shared_object.h"
 #include "measure/benchmark.h"
+#include "measure/recorded_calls.h"
 #include "strobe/accelerator.h"
 #include "strobe/cuda.h"
 #include "strobe/registry.h"
@@ -120,6 +122,18 @@ TEST_F(FakeGpu, AFlushedCacheIsTimedCallByCall) {
   EXPECT_EQ(result.copies, 1);
   EXPECT_EQ(result.measurement.clock, "events");
   EXPECT_NEAR(result.measurement.ms.median, 0.04, 1e-6) << "two fills, each launched";
+}
+
+TEST_F(FakeGpu, CallsForProfilersFindColdCachesWhereAsked) {
+  int (*kernels_run)() = nullptr;
+  ASSERT_TRUE(SharedObject({STROBE_FAKE_GPU}).find("fake_gpu_kernels_run", kernels_run));
+  const auto kernels_of = [&](bool cold) {
+    const int before = kernels_run();
+    call_only(Painter(), Problem::parse(kMegabyte), std::array{Pass::forward}, {}, 3, cold);
+    return kernels_run() - before;
+  };
+  EXPECT_EQ(kernels_of(false), 0) << "fills are not counted as such";
+  EXPECT_EQ(kernels_of(true), 6) << "each time the cache is read through twice";
 }
 
 TEST_F(FakeGpu, CopiesAreAsManyAsTheCacheTakesAndNoMoreThanAFewDozen) {

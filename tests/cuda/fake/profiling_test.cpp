@@ -27,12 +27,15 @@ class FakeCupti : public testing::Test {
 
   static const Accelerator& gpu() { return accelerator({Device::Kind::cuda, 0}); }
 
-  /// What was begun and not ended.
-  static int left_open() {
-    const SharedObject library({STROBE_FAKE_CUPTI});
-    int (*function)() = nullptr;
-    return library.find("fake_cupti_left_open", function) ? function() : -1;
+  template <class Function>
+  static Function* find(const char* library, const char* name) {
+    Function* function = nullptr;
+    EXPECT_TRUE(SharedObject({library}).find(name, function)) << name;
+    return function;
   }
+
+  /// What was begun and not ended.
+  static int left_open() { return find<int()>(STROBE_FAKE_CUPTI, "fake_cupti_left_open")(); }
 
   static DeviceCounts count(int* calls = nullptr) {
     return gpu().count(device_metrics(), [&] {
@@ -124,6 +127,35 @@ TEST_F(FakeCupti, CountsEachKernelInAsManyPassesAsItTakes) {
   EXPECT_EQ(stalls(counts).front().reason, "long scoreboard");
   EXPECT_DOUBLE_EQ(stalls(counts).front().part, 6 / (6 + 17 * 0.125));
   EXPECT_EQ(left_open(), 0);
+}
+
+/// Kernels that had run when a pass started, and when it stopped.
+struct SeenPass {
+  int at_start = 0, at_stop = 0;
+};
+std::vector<SeenPass> seen_passes;
+int (*kernels_run)() = nullptr;
+
+void watch_pass(int starts) {
+  if (starts != 0) seen_passes.emplace_back().at_start = kernels_run();
+  seen_passes.back().at_stop = kernels_run();
+}
+
+TEST_F(FakeCupti, CachesAreEmptiedBeforeEachPassAndNeverWithin) {
+  kernels_run = find<int()>(STROBE_FAKE_GPU, "fake_gpu_kernels_run");
+  auto* const watch = find<void(void (*)(int))>(STROBE_FAKE_CUPTI, "fake_cupti_watch_passes");
+  int before = kernels_run();
+  seen_passes.clear();
+  watch(watch_pass);
+  const DeviceCounts counts = count();
+  watch(nullptr);
+  ASSERT_EQ(seen_passes.size(), static_cast<std::size_t>(counts.passes));
+  for (const SeenPass& pass : seen_passes) {
+    EXPECT_GT(pass.at_start, before) << "nothing was run to empty them";
+    EXPECT_EQ(pass.at_stop, pass.at_start)
+        << "the call launches nothing, so nothing may be counted";
+    before = pass.at_stop;
+  }
 }
 
 TEST_F(FakeCupti, KernelsThatCannotBeToldApartHaveNoNames) {
