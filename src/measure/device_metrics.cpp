@@ -7,7 +7,8 @@
 namespace strobe::lab {
 namespace {
 
-/// As NVIDIA names them. "selected" is a warp that does not wait; gmma is known to Hopper alone.
+/// As NVIDIA names them. "selected" is a warp that does not wait; gmma is known to Hopper alone,
+/// imc_miss not to Blackwell.
 constexpr std::array kReasons{"barrier",
                               "branch_resolving",
                               "dispatch_stall",
@@ -30,6 +31,12 @@ constexpr std::array kReasons{"barrier",
 
 std::string stall_metric(const char* reason) {
   return std::string("smsp__average_warps_issue_stalled_") + reason + "_per_issue_active.ratio";
+}
+
+std::string words_of(const char* reason) {
+  std::string words = reason;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
 }
 
 std::optional<std::size_t> place_of(const DeviceCounts& counts, std::string_view metric) {
@@ -83,13 +90,22 @@ std::vector<Stall> stalls(const DeviceCounts& counts) {
     const auto ratio = average(counts, stall_metric(reason));
     if (!ratio || *ratio <= 0) continue;
     warps += *ratio;
-    std::string words = reason;
-    std::replace(words.begin(), words.end(), '_', ' ');
+    std::string words = words_of(reason);
     if (words != "selected") all.push_back({std::move(words), *ratio});
   }
   for (Stall& stall : all) stall.part /= warps;
   std::stable_sort(all.begin(), all.end(),
                    [](const Stall& a, const Stall& b) { return a.part > b.part; });
+  return all;
+}
+
+std::vector<std::string> unknown_stalls(const DeviceCounts& counts) {
+  std::vector<std::string> all;
+  for (const char* reason : kReasons) {
+    if (std::find(counts.unknown.begin(), counts.unknown.end(), stall_metric(reason)) !=
+        counts.unknown.end())
+      all.push_back(words_of(reason));
+  }
   return all;
 }
 

@@ -45,4 +45,7 @@ struct Stall {
 /// The longest first.
 std::vector<Stall> stalls(const DeviceCounts& counts);
 
+/// Reasons that were asked for, and that the device does not tell.
+std::vector<std::string> unknown_stalls(const DeviceCounts& counts);
+
 }  // namespace strobe::lab

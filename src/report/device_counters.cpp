@@ -93,7 +93,12 @@ std::string stalls_text(const DeviceCounts& counts) {
   Table table({{"Warps wait for"}, {"Of their time", Align::right}});
   for (std::size_t i = 0; i < std::min(kMost, all.size()); ++i)
     table.add_row({all[i].reason, fmt::format("{:.1f} %", 100 * all[i].part)});
-  return "\n" + table.render();
+  const std::vector<std::string> unknown = unknown_stalls(counts);
+  const std::string lacks =
+      unknown.empty() ? ""
+                      : fmt::format("This GPU does not tell how long warps wait for: {}.\n",
+                                    fmt::join(unknown, ", "));
+  return "\n" + table.render() + lacks;
 }
 
 }  // namespace strobe::lab

@@ -114,7 +114,8 @@ PassProfile counted_pass() {
                   metric::kSmActive, metric::kSmThroughput, metric::kTensorBusy,
                   "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
                   "smsp__average_warps_issue_stalled_selected_per_issue_active.ratio"},
-      .unknown = {metric::kL2HitRate},
+      .unknown = {metric::kL2HitRate,
+                  "smsp__average_warps_issue_stalled_imc_miss_per_issue_active.ratio"},
       .kernels = {{.name = "hopper_forward(Params)",
                    .launch = {.grid = {132, 1, 1}, .block = {384, 1, 1}, .registers = 168},
                    .values = {3e5, 6e6, 2e6, 30, 95, 60, 25, 3, 1}},
@@ -151,8 +152,9 @@ TEST(ProfileSummary, OfAGpuShowsItsCounters) {
         "lts__t_sector_hit_rate.pct", "hopper_forward ", "132x1x1", "168", "with cold caches",
         "Caches are emptied before a call"})
     EXPECT_NE(memory.find(part), std::string::npos) << part << "\n" << memory;
-  for (const char* part : {"tensor cores, of their peak:", "20.0 %", "Warps wait for",
-                           "long scoreboard", "71.4 %", "400.0 us"})
+  for (const char* part :
+       {"tensor cores, of their peak:", "20.0 %", "Warps wait for", "long scoreboard", "71.4 %",
+        "400.0 us", "does not tell how long warps wait for: imc miss."})
     EXPECT_NE(compute.find(part), std::string::npos) << part << "\n" << compute;
 }
 

@@ -1,8 +1,20 @@
 #include "cuda/cupti/metrics.h"
 
 #include <limits>
+#include <utility>
 
 namespace strobe::cuda::cupti {
+namespace {
+
+/// What a metric is called on chips that do not know it by its usual name, those of GeForce since
+/// Blackwell; "" if it has no other.
+std::string other_name(const std::string& metric) {
+  if (metric == "dram__bytes_read.sum") return "dram__bytes_op_read.sum";
+  if (metric == "dram__bytes_write.sum") return "dram__bytes_op_write.sum";
+  return "";
+}
+
+}  // namespace
 
 Host::Host(const Profiler& cupti, const std::string& chip,
            const std::vector<std::uint8_t>& availability)
@@ -27,11 +39,20 @@ bool Host::add(std::vector<const char*>& names) const {
 Metrics::Metrics(const Profiler& cupti, const std::string& chip,
                  const std::vector<std::uint8_t>& availability, std::span<const std::string> wanted)
     : cupti_(cupti), host_(cupti, chip, availability) {
+  const auto knows = [&](const std::string& name) {
+    std::vector<const char*> alone{name.c_str()};
+    return !name.empty() && Host(cupti, chip, availability).add(alone);
+  };
   for (const std::string& metric : wanted) {
-    std::vector<const char*> alone{metric.c_str()};
-    (Host(cupti, chip, availability).add(alone) ? known_ : unknown_).push_back(metric);
+    std::string name = knows(metric) ? metric : other_name(metric);
+    if (name != metric && !knows(name)) {
+      unknown_.push_back(metric);
+      continue;
+    }
+    known_.push_back(metric);
+    chip_names_.push_back(std::move(name));
   }
-  for (const std::string& metric : known_) names_.push_back(metric.c_str());
+  for (const std::string& name : chip_names_) names_.push_back(name.c_str());
   if (!names_.empty() && !host_.add(names_))
     throw Refused("CUPTI does not count together what it counts one by one; a later one may");
 }

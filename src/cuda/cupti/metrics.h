@@ -43,7 +43,7 @@ class Metrics {
   const std::vector<std::string>& known() const { return known_; }
   const std::vector<std::string>& unknown() const { return unknown_; }
 
-  /// Of those that are known, for functions that ask for them so.
+  /// Of those that are known, as the chip calls them, for functions that ask for them so.
   const char** names() { return names_.data(); }
 
   /// How the device is to be set up for them.
@@ -56,6 +56,7 @@ class Metrics {
   const Profiler& cupti_;
   Host host_;
   std::vector<std::string> known_{}, unknown_{};
+  std::vector<std::string> chip_names_{};
   std::vector<const char*> names_{};
 };
 

@@ -2,7 +2,8 @@
 // three passes. Its clock is a million seconds ahead of the steady one.
 //   STROBE_FAKE_CUPTI  attached: another profiler is there; forbidden: counters are for root alone;
 //                      virtual: the GPU cannot be profiled; endless: the passes never end; uneven:
-//                      more kernels are counted than were seen
+//                      more kernels are counted than were seen; geforce: DRAM's bytes have other
+//                      names
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -210,6 +211,8 @@ API cuptiProfilerHostDeinitialize(void* p) {
 API cuptiProfilerHostConfigAddMetrics(void* p) {
   const char** names = pointer_at(p, 24);
   if (strstr(names[0], "gmma") != NULL) return kInvalidMetricName;
+  if (mode_is("geforce") && strcmp(names[0], "dram__bytes_read.sum") == 0)
+    return kInvalidMetricName;
   return size_is(p, 40);
 }
 API cuptiProfilerHostGetConfigImageSize(void* p) {
@@ -225,6 +228,7 @@ API cuptiProfilerHostGetNumOfPasses(void* p) {
 }
 static double value_of(const char* name, size_t range) {
   if (strcmp(name, "gpu__time_duration.sum") == 0) return range == 0 ? 3000 : 1000;
+  if (strstr(name, "dram__bytes_op") != NULL) return 3e6;
   if (strstr(name, "dram__bytes") != NULL) return 1e6;
   if (strstr(name, "long_scoreboard") != NULL) return 6;
   if (strstr(name, "issue_stalled") != NULL) return 0.125;

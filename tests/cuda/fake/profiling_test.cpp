@@ -158,6 +158,15 @@ TEST_F(FakeCupti, CachesAreEmptiedBeforeEachPassAndNeverWithin) {
   }
 }
 
+TEST_F(FakeCupti, FindsAMetricByTheNameThatTheChipHasForIt) {
+  const test::ScopedVariable mode("STROBE_FAKE_CUPTI", "geforce");
+  const DeviceCounts counts = count();
+  ASSERT_EQ(counts.unknown.size(), 1u) << "but for what has no other name";
+  EXPECT_EQ(unknown_stalls(counts), std::vector<std::string>{"gmma"});
+  EXPECT_EQ(total(counts, metric::kDramRead), 6e6);
+  EXPECT_EQ(total(counts, metric::kDramWritten), 2e6);
+}
+
 TEST_F(FakeCupti, KernelsThatCannotBeToldApartHaveNoNames) {
   const test::ScopedVariable mode("STROBE_FAKE_CUPTI", "uneven");
   const DeviceCounts counts = count();
