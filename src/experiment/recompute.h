@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "experiment/experiment.h"
+#include "strobe/device_profile.h"
 
 // The backward pass with weights that the forward pass kept, against weights that are computed
 // again: as a whole matrix, or tile by tile.
@@ -23,6 +25,10 @@ struct RecomputedPart {
   double part = 0;
   std::string by{};
 };
+
+/// The same from the kernels of unfused backward passes on a GPU: that of the softmax, and the
+/// product before it. Nothing if they are not among them.
+std::optional<double> recomputed_by_kernels(const DeviceActivity& seen);
 
 // The rules.
 Expectation tiles_are_faster(const RecomputeWay& kept, const RecomputeWay& tiles);

@@ -47,6 +47,37 @@ TEST(Recompute, KeepsAsMuchWhereSequencesAreShort) {
   EXPECT_EQ(conclusion_of(findings, "far less"), Conclusion::failed);
 }
 
+/// One after the other, with the time of each.
+DeviceActivity kernels(std::initializer_list<std::pair<const char*, std::int64_t>> all) {
+  DeviceActivity activity;
+  std::int64_t now = 0;
+  for (const auto& [name, ns] : all) {
+    activity.work.push_back({.name = name, .begin_ns = now, .end_ns = now + ns});
+    now += ns + 5;
+  }
+  return activity;
+}
+
+TEST(RecomputedByKernels, IsTheSoftmaxAndTheProductBeforeIt) {
+  DeviceActivity seen = kernels({{"pad_rows", 10},
+                                 {"gemm", 30},
+                                 {"splitk_reduce", 5},
+                                 {"softmax_rows", 15},
+                                 {"gemm", 30},
+                                 {"gemm", 30},
+                                 {"softmax_gradient_rows", 20},
+                                 {"gemm", 30},
+                                 {"cut_rows", 30}});
+  EXPECT_DOUBLE_EQ(recomputed_by_kernels(seen).value_or(0), 50.0 / 200);
+  seen.work.push_back({.kind = DeviceWork::Kind::copy, .begin_ns = 900, .end_ns = 999});
+  EXPECT_DOUBLE_EQ(recomputed_by_kernels(seen).value_or(0), 50.0 / 200) << "a copy is no kernel";
+}
+
+TEST(RecomputedByKernels, IsNotKnownWhereTheyAreNotSeen) {
+  EXPECT_EQ(recomputed_by_kernels({}), std::nullopt);
+  EXPECT_EQ(recomputed_by_kernels(kernels({{"gemm", 30}, {"fused", 10}})), std::nullopt);
+}
+
 TEST(RecomputeRules, HoldAndFail) {
   EXPECT_EQ(tiles_are_faster({.ms = 2}, {.ms = 1}).conclusion, Conclusion::held);
   EXPECT_EQ(tiles_are_faster({.ms = 1}, {.ms = 2}).conclusion, Conclusion::failed);
