@@ -6,6 +6,7 @@
 #include "core/text.h"
 #include "cuda/cupti/activity.h"
 #include "cuda/cupti/counters.h"
+#include "cuda/driver/driver.h"
 #include "cuda/driver/graph.h"
 #include "cuda/driver/memory.h"
 #include "cuda/driver/nvml.h"
@@ -89,9 +90,12 @@ class CudaAccelerator final : public Accelerator {
   std::int64_t cache_bytes() const override { return device_.l2_bytes(); }
 
   /// By reading, for what is written would go to memory while the next work is timed or counted.
-  /// Twice, for caches do not forget in the exact order of use.
+  /// Twice, for caches do not forget in the exact order of use. What kernels have asked to be kept
+  /// for long is told to go like the rest.
   void evict_caches() const override {
     const driver::ContextScope scope(device_);
+    stream_.synchronize();
+    driver::api().cuCtxResetPersistingL2Cache.unchecked();  // without, some of it may stay
     std::call_once(other_made_, [this] {
       other_ = std::make_unique<read_all::ReadMemory>(
           device_, 2 * static_cast<std::size_t>(cache_bytes()), stream_.get());

@@ -58,6 +58,7 @@ class Api {
   Call<abi::Context*> cuCtxPopCurrent{symbols_, "cuCtxPopCurrent_v2"};
   Call<abi::Context*> cuCtxGetCurrent{symbols_, "cuCtxGetCurrent"};
   Call<abi::DeviceId*> cuCtxGetDevice{symbols_, "cuCtxGetDevice"};
+  Call<> cuCtxResetPersistingL2Cache{symbols_, "cuCtxResetPersistingL2Cache"};
 
   Call<abi::Stream*, unsigned> cuStreamCreate{symbols_, "cuStreamCreate"};
   Call<abi::Stream> cuStreamDestroy{symbols_, "cuStreamDestroy_v2"};

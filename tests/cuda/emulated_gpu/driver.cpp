@@ -296,6 +296,9 @@ Result cuCtxGetDevice(abi::DeviceId* device) {
   *device = 0;
   return Result::success;
 }
+Result cuCtxResetPersistingL2Cache() {
+  return Result::success;
+}
 
 // ---- streams, events, graphs
 

@@ -171,6 +171,10 @@ API cuCtxGetDevice(int* device) {
   return kSuccess;
 }
 
+API cuCtxResetPersistingL2Cache(void) {
+  return kSuccess;
+}
+
 API cuStreamCreate(void** stream, unsigned flags) {
   (void)flags;
   *stream = malloc(1);
