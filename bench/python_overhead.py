@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What a call from Python takes more than the C++ call within it, on the CPU, for each library that
-is installed: python3 bench/python_overhead.py
+"""What importing the package takes, and what a call from Python takes more than the C++ call within
+it, on the CPU, for each library that is installed: python3 bench/python_overhead.py
 
-Both are timed in turns, many calls at a time, on the same arrays; the figure is the difference of
+The import is that of a fresh interpreter, of which no other library is there yet. Of a call, both
+are timed in turns, many calls at a time, on the same arrays; the figure is the difference of
 the fastest turns, which others on the machine disturbed least. One query and one key leave almost
 nothing else to time.
 """
@@ -10,6 +11,8 @@ nothing else to time.
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 import time
 
 import strobe
@@ -17,6 +20,19 @@ from strobe import _native
 from strobe._libraries import library_of
 
 CALLS, TURNS = 50, 401  # a turn is shorter than what the scheduler gives a process at a time
+IMPORTS = 20
+
+
+def seconds_of_import() -> list[float]:
+    """Of each of some interpreters, the fastest first."""
+    program = (
+        "import time; start = time.perf_counter(); import strobe; "
+        "print(time.perf_counter() - start)"
+    )
+    return sorted(
+        float(subprocess.run([sys.executable, "-c", program], check=True, capture_output=True).stdout)
+        for _ in range(IMPORTS)
+    )
 
 
 def seconds_from_python(arrays: dict) -> float:
@@ -37,6 +53,8 @@ def measure(q) -> tuple[float, float]:
     return min(from_python), min(alone)
 
 
+times = seconds_of_import()
+print(f"import strobe: {times[0] * 1e3:.1f} ms, median {times[IMPORTS // 2] * 1e3:.1f} ms\n")
 print(f"{'library':10} {'Python':>9} {'C++':>9} {'overhead':>9}")
 for name in ("numpy", "torch", "jax.numpy"):
     try:
