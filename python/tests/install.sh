@@ -20,8 +20,20 @@ pip=("$work/environment/bin/python" -m pip --disable-pip-version-check --quiet)
   --config-settings build-dir="$work/build" --config-settings cmake.build-type=Debug
 cd "$work"  # where there is no folder strobe to import instead
 "$work/environment/bin/python" - <<'PROGRAM'
+import importlib.metadata
+import sys
+import sysconfig
+
 import numpy as np
 import strobe
+
+# From CPython 3.12 on one wheel serves all versions; before, each has its own.
+stable = sys.version_info >= (3, 12)
+file = strobe._native.__file__
+assert file.endswith(".abi3.so" if stable else sysconfig.get_config_var("EXT_SUFFIX")), file
+wheel = importlib.metadata.distribution("strobe").read_text("WHEEL")
+own = "cp{}{}".format(*sys.version_info)
+assert ("cp312-abi3" if stable else f"{own}-{own}") in wheel, wheel
 
 q, k, v = (np.random.rand(2, 128, 8, 64).astype(np.float32) for _ in range(3))
 out = strobe.attention(q, k, v, causal=True)
