@@ -1,5 +1,10 @@
+import os
+
 import numpy as np
 import pytest
+
+# JAX would take most of a GPU's memory for itself, and leave too little to the others.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 @pytest.fixture
