@@ -29,10 +29,8 @@ def seconds_of_import() -> list[float]:
         "import time; start = time.perf_counter(); import strobe; "
         "print(time.perf_counter() - start)"
     )
-    return sorted(
-        float(subprocess.run([sys.executable, "-c", program], check=True, capture_output=True).stdout)
-        for _ in range(IMPORTS)
-    )
+    command = [sys.executable, "-c", program]
+    return sorted(float(subprocess.check_output(command)) for _ in range(IMPORTS))
 
 
 def seconds_from_python(arrays: dict) -> float:
