@@ -68,7 +68,7 @@ std::string json_lines(const std::vector<nlohmann::json>& records) {
 }
 
 /// Everything into the folder, and every record where --json says.
-void write_findings(OutputFolder& folder, lab::RecordWriter& json, const std::string& text,
+void write_findings(OutputFolder& folder, lab::RecordWriter& writer, const std::string& text,
                     const lab::Findings& findings, const std::vector<nlohmann::json>& timed,
                     const std::vector<nlohmann::json>& results) {
   folder.write("summary.txt", text);
@@ -77,7 +77,7 @@ void write_findings(OutputFolder& folder, lab::RecordWriter& json, const std::st
   folder.write("results.jsonl", json_lines(results));
   for (const lab::ExperimentFile& file : findings.files) folder.write(file.name, file.text);
   for (const auto* records : {&timed, &results}) {
-    for (const nlohmann::json& record : *records) json.write(record);
+    for (const nlohmann::json& record : *records) writer.write(record);
   }
 }
 
@@ -101,7 +101,7 @@ int experiment(const ExperimentOptions& options) {
   const std::string path =
       options.folder.empty() ? fmt::format("experiment_{}", chosen.name) : options.folder;
   OutputFolder folder(path, options.output.force);
-  lab::RecordWriter json = options.output.records();
+  lab::RecordWriter writer = options.output.records();
   lab::ExperimentSetup setup = setup_of(options);
   Progress progress(1);
   setup.progress = [&progress](const std::string& what) { progress.show(0, what); };
@@ -109,7 +109,7 @@ int experiment(const ExperimentOptions& options) {
   const auto timed = lab::timed_records(chosen, setup, findings);
   progress.clear();
   const std::string summary = lab::findings_text(chosen, findings);
-  write_findings(folder, json, summary, findings, timed,
+  write_findings(folder, writer, summary, findings, timed,
                  lab::result_records(chosen, setup, findings));
   fmt::print(text, "{}Files: {}\n", summary, folder.path().string());
   return exit_status(findings);

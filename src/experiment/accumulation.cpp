@@ -164,7 +164,6 @@ ErrorsOfWays errors_of_ways(const ExperimentSetup& setup, const Problem& problem
 }
 
 std::string ways_table(const ErrorsOfWays& errors) {
-  constexpr auto kRight = Align::right;
   Table table({{"Sums in"},
                {"Order"},
                {"Sum, relative", kRight},

@@ -76,7 +76,6 @@ double longer_percent(const AlignmentRow& a, const AlignmentRow& b) {
 }
 
 std::string dims_table(const std::vector<AlignmentRow>& rows, const AlignmentRow& whole) {
-  constexpr auto kRight = Align::right;
   Table table({{"Head dim", kRight},
                {"Time (ms)", kRight},
                {"Longer", kRight},

@@ -55,12 +55,7 @@ FusionSide look_at(const ExperimentSetup& setup, const Implementation& implement
   return side;
 }
 
-std::string megabytes(double bytes) {
-  return fmt::format("{:.1f}", bytes / 1e6);
-}
-
 std::string sides_table(const std::vector<FusionSide>& sides, const std::string& unit) {
-  constexpr auto kRight = Align::right;
   Table table({{"Implementation"},
                {unit, kRight},
                {"Read (MB)", kRight},
@@ -74,9 +69,9 @@ std::string sides_table(const std::vector<FusionSide>& sides, const std::string&
     const Benchmark& b = side.result;
     const double ms = b.measurement.ms.median;
     table.add_row({b.implementation, side.kernels ? fmt::format("{}", *side.kernels) : "-",
-                   megabytes(side.modelled.read), megabytes(side.modelled.written),
-                   side.measured.bytes ? megabytes(*side.measured.bytes) : "-",
-                   megabytes(static_cast<double>(b.memory.peak())), fmt::format("{:.3f}", ms),
+                   megabytes_text(side.modelled.read), megabytes_text(side.modelled.written),
+                   side.measured.bytes ? megabytes_text(*side.measured.bytes) : "-",
+                   megabytes_text(static_cast<double>(b.memory.peak())), fmt::format("{:.3f}", ms),
                    fmt::format("{:.4f}", b.flops_per_second(ms) / 1e12),
                    std::string(name_of(b.accuracy.verdict))});
   }
@@ -103,8 +98,8 @@ Expectation fewer_bytes(const FusionSide& flash, const FusionSide& unfused) {
   return {.expected = "flash attention moves fewer bytes, for the scores never reach memory",
           .rule = fmt::format("the unfused computation moves at least {} times as many, {}", kTimes,
                               counted ? "as counted" : "by the model, as nothing is counted here"),
-          .seen = fmt::format("{:.2f} times: {} MB against {} MB", many / few, megabytes(many),
-                              megabytes(few)),
+          .seen = fmt::format("{:.2f} times: {} MB against {} MB", many / few, megabytes_text(many),
+                              megabytes_text(few)),
           .conclusion = Expectation::decide(many >= kTimes * few)};
 }
 

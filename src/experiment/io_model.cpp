@@ -60,7 +60,6 @@ std::string io_megabytes(const Traffic& traffic) {
 }
 
 std::string grid_table_text(const IoGrid& grid) {
-  constexpr auto kRight = Align::right;
   Table table({{"Length", kRight},
                {"On chip (kB)", kRight},
                {"Tile", kRight},

@@ -114,7 +114,6 @@ void time_variants(const ExperimentSetup& setup, const OccupancySubject& subject
 }
 
 std::string occupancy_table(const std::vector<OccupancyRow>& rows) {
-  constexpr auto kRight = Align::right;
   Table table({{"Variant"},
                {"Threads", kRight},
                {"Registers", kRight},

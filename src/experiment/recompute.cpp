@@ -66,7 +66,6 @@ std::vector<RecomputeWay> ways_of(const Benchmark& flash, const Benchmark& unfus
 }
 
 std::string recompute_table(const std::vector<RecomputeWay>& ways, const RecomputedPart& again) {
-  constexpr auto kRight = Align::right;
   Table table({{"Weights"},
                {"Backward (ms)", kRight},
                {"Memory of the pass", kRight},

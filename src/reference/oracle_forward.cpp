@@ -65,7 +65,7 @@ std::vector<SeenKey> seen_keys(const Head& head, std::int64_t query) {
 }
 
 // NaN if one of them is.
-double maximum(double a, double b) {
+double larger(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
   return a > b ? a : b;
 }
@@ -146,7 +146,7 @@ Head::Head(const Problem& what, const Tensors& inputs, const Sequence& which, st
 SoftmaxRow softmax_row(const Head& head, std::int64_t query) {
   SoftmaxRow row{.keys = seen_keys(head, query), .lse = -kInfinity};
   double largest = head.sink;
-  for (const SeenKey& seen : row.keys) largest = maximum(largest, seen.logit);
+  for (const SeenKey& seen : row.keys) largest = larger(largest, seen.logit);
   if (row.keys.empty() || largest == -kInfinity) return {.lse = -kInfinity};
 
   double sum = std::exp(head.sink - largest);

@@ -11,7 +11,7 @@
 namespace strobe::reference {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 // The bias of the keys that one query may see, as floats.
 void load_bias(const Problem& problem, const TensorView& bias, std::int64_t query, KeyRange keys,
@@ -61,7 +61,7 @@ void score_block(const StandardRun& run, const Block& block) {
     if (problem.bias) {
       load_bias(problem, bias_view, query, keys, bias);
       for (std::int64_t n = 0; n < count; ++n) {
-        scores[n] = bias[n] == -kInfinity ? -kInfinity : scores[n] + bias[n];
+        scores[n] = bias[n] == kMinusInfinity ? kMinusInfinity : scores[n] + bias[n];
       }
     }
     if (problem.alibi || problem.bias) store_rounded(problem, scores, count, stored);
@@ -69,7 +69,7 @@ void score_block(const StandardRun& run, const Block& block) {
 }
 
 struct RowSums {
-  float lse = -kInfinity;
+  float lse = kMinusInfinity;
   float p_sink = 0;
 };
 
@@ -78,9 +78,9 @@ RowSums softmax(float* scores, const float* bias, std::int64_t count, float sink
   const auto is_nan = [](float value) { return std::isnan(value); };
   const float largest = std::max(maximum(scores, count), sink);
   const bool all_hidden =
-      bias == nullptr ? count == 0 : std::count(bias, bias + count, -kInfinity) == count;
+      bias == nullptr ? count == 0 : std::count(bias, bias + count, kMinusInfinity) == count;
   const bool all_infinite =
-      largest == -kInfinity && !is_nan(sink) && std::none_of(scores, scores + count, is_nan);
+      largest == kMinusInfinity && !is_nan(sink) && std::none_of(scores, scores + count, is_nan);
   if (all_hidden || all_infinite) {
     std::fill_n(scores, count, kHidden);
     return {};
@@ -92,7 +92,7 @@ RowSums softmax(float* scores, const float* bias, std::int64_t count, float sink
   for (std::int64_t n = 0; n < count; ++n) scores[n] /= total;
   if (bias != nullptr) {
     for (std::int64_t n = 0; n < count; ++n) {
-      if (bias[n] == -kInfinity) scores[n] = kHidden;
+      if (bias[n] == kMinusInfinity) scores[n] = kHidden;
     }
   }
   return {.lse = largest + std::log(total), .p_sink = sink_part / total};
@@ -107,7 +107,7 @@ void softmax_block(const StandardRun& run, const Block& block, const TensorView&
   const TensorView& sinks = run.tensors.sinks;
   const float sink = problem.sinks
                          ? load_element(sinks.data, block.head * sinks.strides[0], sinks.dtype)
-                         : -kInfinity;
+                         : kMinusInfinity;
   float* scores = run.scratch(run.plan.scores_row, block.thread);
   float* bias = problem.bias ? run.scratch(run.plan.other_row, block.thread) : nullptr;
 

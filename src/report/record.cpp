@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "measure/roofline.h"
+#include "report/commit.h"
 #include "strobe/cuda.h"
 #include "strobe/error.h"
 #include "strobe/machine.h"
@@ -276,7 +277,7 @@ json machine_record(int threads, int gpu) {
 json provenance_record(int threads, int gpu) {
   return {{"machine", machine_record(threads, gpu)},
           {"version", version()},
-          {"commit", STROBE_COMMIT},
+          {"commit", commit()},
           {"command", command_line()},
           {"time", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))}};
 }

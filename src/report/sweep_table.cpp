@@ -18,8 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr auto kRight = Align::right;
-
 json at(const json& record, const char* place) {
   const json::json_pointer where(place);
   return record.contains(where) ? record.at(where) : json();
@@ -37,10 +35,6 @@ std::string text(const json& record, const char* place) {
 
 bool timed(const json& record) {
   return record.contains("ms");
-}
-
-std::string megabytes(double bytes) {
-  return fmt::format("{:.1f}", bytes / 1e6);
 }
 
 /// The words of a problem's text but for the pass and the sizes of these letters.
@@ -170,7 +164,7 @@ std::string memory_cell(const std::vector<const json*>& records, const json& pro
     const json* record = find(records, problem, pass, implementation);
     if (record != nullptr && timed(*record)) peak = std::max(peak, number(*record, "/memory/peak"));
   }
-  return peak > 0 ? megabytes(peak) : "-";
+  return peak > 0 ? megabytes_text(peak) : "-";
 }
 
 std::string grid_section(const Section& section) {
@@ -220,7 +214,7 @@ std::vector<std::string> figures_of(const json& record) {
           interval > 0 ? fmt::format("{:.1f} %", 100 * interval / 2 / ms) : "-",
           fmt::format("{:.4f}", number(record, "/tflops/p50")),
           fmt::format("{:.0f} %", 100 * number(record, "/roofline")),
-          megabytes(number(record, "/memory/peak")),
+          megabytes_text(number(record, "/memory/peak")),
           error.is_number() ? error_text(error.get<double>()) : "-",
           text(record, "/error/rule")};
 }

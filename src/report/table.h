@@ -11,6 +11,7 @@ namespace strobe::lab {
 std::size_t display_width(std::string_view utf8);
 
 enum class Align : unsigned char { left, right };
+inline constexpr Align kRight = Align::right;  // numbers
 
 /// A table of text in aligned columns, for people.
 class Table {

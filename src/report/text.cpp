@@ -14,6 +14,10 @@ std::string bytes_text(std::int64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
+std::string megabytes_text(double bytes) {
+  return fmt::format("{:.1f}", bytes / 1e6);
+}
+
 std::string error_text(double error) {
   return error == 0 ? "0" : fmt::format("{:.2e}", error);
 }

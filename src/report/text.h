@@ -11,6 +11,9 @@ namespace strobe::lab {
 /// "12.6 MB"; decimal units.
 std::string bytes_text(std::int64_t bytes);
 
+/// "12.6", under a title that has the unit.
+std::string megabytes_text(double bytes);
+
 /// An error as people read it: "2.4e-07", "0" where there is none.
 std::string error_text(double error);
 

@@ -15,7 +15,7 @@ namespace strobe::lab {
 namespace {
 
 /// Streams of the generator, one for each tensor.
-enum Stream : std::uint32_t { kQ = 1, kK, kV, kDout, kBias, kSinks };
+enum StreamNumber : std::uint32_t { kQ = 1, kK, kV, kDout, kBias, kSinks };
 
 void poison_elements(const TensorView& view) {
   const Rows rows(view);
