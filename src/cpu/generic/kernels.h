@@ -1,58 +1,40 @@
 #pragma once
-// Everything an instruction set offers, as one table. An isa/*.cpp names itself by STROBE_ISA, then
-// includes its vector type, says with `with_engine` how it multiplies, and includes this.
+// Everything an instruction set offers, as one table. An isa/*.cpp names itself by STROBE_ISA, and
+// by STROBE_BASE the one that it extends, if any; then it includes its vector type, says with
+// `with_engine` how it multiplies which dtypes, and includes this.
 
 #include <cstddef>
 
 #include "cpu/generic/backward.h"
 #include "cpu/generic/engine.h"
 #include "cpu/generic/forward.h"
+#include "cpu/generic/rest.h"
 #include "cpu/generic/row_gradients.h"
 #include "cpu/generic/thin_engine.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {
 
-/// Whatever the fast engines leave: data with infinities or NaN in it.
-using CarefulEngine = FmaEngine<Zeros::skip>;
-
 inline std::int64_t panel(DType dtype) {
   std::int64_t lanes = 0;
   with_engine(dtype, [&](auto choice) { lanes = decltype(choice)::Engine::kPanel; });
-  return lanes;
+  return lanes > 0 ? lanes : kRest.panel(dtype);
 }
 
 inline void forward(const ForwardItem& item, void* scratch) {
-  const DType dtype = item.heads->dtype;
   bool done = false;
-  // By all rows there are, not by this item's share: how they are shared out must not matter.
-  if (item.group * item.heads->len_q <= kThinRows) {
-    with_element(dtype, [&](auto element) {
-      done = forward_item<ThinEngine<decltype(element)>, PreciseExp>(item, scratch);
-    });
-  } else {
-    with_engine(dtype, [&](auto choice) {
+  if (!is_thin(item)) {
+    with_engine(item.heads->dtype, [&](auto choice) {
       using Choice = decltype(choice);
       done = forward_item<typename Choice::Engine, typename Choice::Exp>(item, scratch);
     });
   }
-  if (done) return;
-  with_engine(dtype, [&](auto choice) {
-    forward_item<CarefulEngine, typename decltype(choice)::Exp>(item, scratch);
-  });
-}
-
-template <class Buffers, class... Sizes>
-inline std::int64_t bytes_of(Sizes... sizes) {
-  Scratch scratch(nullptr);
-  const Buffers buffers(scratch, sizes...);
-  return scratch.used();
+  if (!done) kRest.forward(item, scratch);
 }
 
 inline std::size_t forward_scratch(DType dtype, std::int64_t dim, std::int64_t dim_v,
                                    std::int64_t rows) {
-  std::int64_t bytes = larger(bytes_of<ForwardBuffers<CarefulEngine>>(dim, dim_v, rows),
-                              bytes_of<ForwardBuffers<ThinEngine<Fp32>>>(dim, dim_v, kThinRows));
+  auto bytes = static_cast<std::int64_t>(kRest.forward_scratch(dtype, dim, dim_v, rows));
   with_engine(dtype, [&](auto choice) {
     using Engine = typename decltype(choice)::Engine;
     bytes = larger(bytes, bytes_of<ForwardBuffers<Engine>>(dim, dim_v, rows));
@@ -62,38 +44,38 @@ inline std::size_t forward_scratch(DType dtype, std::int64_t dim, std::int64_t d
 
 inline void row_statistics(const HeadTask& task, std::int64_t begin, std::int64_t end,
                            void* scratch) {
+  bool done = false;
   with_engine(task.dtype, [&](auto choice) {
     using Choice = decltype(choice);
-    if (!row_statistics<typename Choice::Engine, typename Choice::Exp>(task, begin, end, scratch))
-      row_statistics<CarefulEngine, typename Choice::Exp>(task, begin, end, scratch);
+    done = row_statistics<typename Choice::Engine, typename Choice::Exp>(task, begin, end, scratch);
   });
+  if (!done) kRest.row_statistics(task, begin, end, scratch);
 }
 
 inline void backward(const BackwardItem& item, void* scratch) {
+  bool done = false;
   with_engine(item.heads->dtype, [&](auto choice) {
     using Choice = decltype(choice);
-    if (!backward_item<typename Choice::Engine, typename Choice::Exp>(item, scratch))
-      backward_item<CarefulEngine, typename Choice::Exp>(item, scratch);
+    done = backward_item<typename Choice::Engine, typename Choice::Exp>(item, scratch);
   });
+  if (!done) kRest.backward(item, scratch);
 }
 
 inline void grad_bias_add(const HeadTask& task, std::int64_t q_begin, std::int64_t q_end,
                           std::int64_t k_begin, std::int64_t k_end, float* sums, void* scratch) {
+  std::int64_t query = q_begin;
   with_engine(task.dtype, [&](auto choice) {
     using Choice = decltype(choice);
-    using Exp = typename Choice::Exp;
-    const std::int64_t query = grad_bias_add<typename Choice::Engine, Exp>(
+    query = grad_bias_add<typename Choice::Engine, typename Choice::Exp>(
         task, q_begin, q_end, k_begin, k_end, sums, scratch);
-    const std::int64_t done = task.bias_per_query ? query - q_begin : 0;
-    if (query < q_end)
-      grad_bias_add<CarefulEngine, Exp>(task, query, q_end, k_begin, k_end, sums + done * kBiasKeys,
-                                        scratch);
   });
+  const std::int64_t done = task.bias_per_query ? query - q_begin : 0;
+  if (query < q_end)
+    kRest.grad_bias_add(task, query, q_end, k_begin, k_end, sums + done * kBiasKeys, scratch);
 }
 
 inline std::size_t backward_scratch(DType dtype, std::int64_t dim, std::int64_t dim_v) {
-  std::int64_t bytes = larger(bytes_of<BackwardBuffers<CarefulEngine>>(dim, dim_v),
-                              bytes_of<RowBuffers<CarefulEngine>>(dim, dim_v));
+  auto bytes = static_cast<std::int64_t>(kRest.backward_scratch(dtype, dim, dim_v));
   with_engine(dtype, [&](auto choice) {
     using Engine = typename decltype(choice)::Engine;
     bytes = larger(bytes, bytes_of<BackwardBuffers<Engine>>(dim, dim_v));

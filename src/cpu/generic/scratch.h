@@ -26,6 +26,14 @@ class Scratch {
   std::int64_t used_ = 0;
 };
 
+/// How much of it a work item's buffers take.
+template <class Buffers, class... Sizes>
+inline std::int64_t bytes_of(Sizes... sizes) {
+  Scratch scratch(nullptr);
+  const Buffers buffers(scratch, sizes...);
+  return scratch.used();
+}
+
 inline void fill(float* target, std::int64_t count, float value) {
   for (std::int64_t i = 0; i < count; ++i) target[i] = value;
 }

@@ -9,6 +9,11 @@ namespace {
 
 constexpr std::int64_t kThinRows = 8;  // with more, packing pays
 
+/// By all rows there are, not by this item's share: how they are shared out must not matter.
+inline bool is_thin(const ForwardItem& item) {
+  return item.group * item.heads->len_q <= kThinRows;
+}
+
 /// The engine (see generic/engine.h) for the forward pass of at most kThinRows queries.
 template <class Element>
 struct ThinEngine {

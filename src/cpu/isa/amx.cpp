@@ -1,9 +1,9 @@
 #define STROBE_ISA amx
+#define STROBE_BASE avx512
 #include "cpu/simd/avx512.h"
 
 #include "cpu/engine/tile_engine.h"
 #include "cpu/generic/choice.h"
-#include "cpu/generic/fma_engine.h"
 
 #include "cpu/engine/amx.h"
 

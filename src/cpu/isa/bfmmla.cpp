@@ -1,8 +1,8 @@
 #define STROBE_ISA bfmmla
+#define STROBE_BASE neon
 #include "cpu/simd/neon.h"
 
 #include "cpu/engine/bfmmla.h"
-#include "cpu/engine/neon_fma_engine.h"
 #include "cpu/generic/choice.h"
 
 namespace strobe::cpu::STROBE_ISA {
@@ -12,7 +12,6 @@ template <class Body>
 inline void with_engine(DType dtype, Body&& body) {
   if (dtype == DType::bf16) return body(Choice<BfmmlaEngine<1>, ShortExp>{});
   if (dtype == DType::fp16) return body(Choice<BfmmlaEngine<2>, ShortExp>{});
-  body(Choice<NeonFmaEngine, PreciseExp>{});
 }
 
 }  // namespace
