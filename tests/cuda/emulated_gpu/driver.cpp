@@ -68,6 +68,7 @@ namespace {
 std::atomic<long> time_spent = 0;
 
 constexpr Result kInvalidValue{1};
+constexpr Result kInvalidContext{201};
 constexpr Result kNotFound{500};
 constexpr Result kLaunchFailed{719};
 
@@ -438,6 +439,7 @@ Result cuFuncSetAttribute(abi::Function, abi::FunctionAttribute, int) {
   return Result::success;
 }
 Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, abi::Function, int, std::size_t) {
+  if (contexts.empty()) return kInvalidContext;
   *blocks = 1;
   return Result::success;
 }

@@ -25,10 +25,10 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& /*an
 ReadMemory::ReadMemory(const driver::Device& device, std::size_t bytes, abi::Stream stream)
     : kernel_(jit::load(device, description())),
       function_(kernel_->function("read_all")),
-      memory_(device, bytes),
-      blocks_(static_cast<unsigned>(device.multiprocessors() *
-                                    function_.blocks_per_multiprocessor(kThreads, 0))) {
+      memory_(device, bytes) {
   const driver::ContextScope scope(device);
+  blocks_ = static_cast<unsigned>(device.multiprocessors() *
+                                  function_.blocks_per_multiprocessor(kThreads, 0));
   driver::fill_async(memory_.data(), 0, bytes, stream);
 }
 

@@ -26,7 +26,7 @@ class ReadMemory {
   std::shared_ptr<const jit::LoadedKernel> kernel_;
   driver::Function function_;
   driver::DeviceMemory memory_;
-  unsigned blocks_;
+  unsigned blocks_ = 0;
 };
 
 }  // namespace strobe::cuda::read_all
