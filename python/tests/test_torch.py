@@ -3,35 +3,11 @@
 import numpy as np
 import pytest
 
-import reference
 import strobe
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-
-def mathematics(q, k, v, *, causal=False, softcap=0.0, bias=None, sinks=None, slopes=None):
-    """Attention by PyTorch's matrix products, in whatever dtype the arguments have."""
-    q, k, v = (tensor.transpose(1, 2) for tensor in (q, k, v))
-    group = q.shape[1] // k.shape[1]
-    k, v = (tensor.repeat_interleave(group, 1) for tensor in (k, v))
-    logits = q @ k.mT / q.shape[-1] ** 0.5
-    rows, keys = logits.shape[-2:]
-    if softcap:
-        logits = softcap * torch.tanh(logits / softcap)
-    if bias is not None:
-        logits = logits + bias
-    positions = torch.arange(max(rows, keys), device=q.device)
-    distance = positions[:rows, None] + keys - rows - positions[:keys]
-    if slopes is not None:
-        logits = logits - (slopes[:, None, None] * distance.abs()).to(logits.dtype)
-    if causal:
-        logits = logits.masked_fill(distance < 0, float("-inf"))
-    if sinks is not None:
-        column = sinks.to(logits.dtype)[:, None, None].expand(len(q), -1, rows, 1)
-        logits = torch.cat([logits, column], -1)
-    weights = logits.softmax(-1)[..., :keys]
-    return (weights @ v).transpose(1, 2)
-
+import torch_reference  # noqa: E402, which needs PyTorch
 
 CASES = {
     "plain": {},
@@ -40,7 +16,7 @@ CASES = {
     "bias": {"bias": (2, 4, 33, 41)},
     "broadcast bias": {"bias": (1, 4, 1, 41)},
     "sinks": {"sinks": (4,), "causal": True},
-    "slopes": {"slopes": (4,)},
+    "slopes": {"alibi_slopes": (4,)},
 }
 
 
@@ -56,41 +32,13 @@ def test_gradients_agree_with_float64(case, dtype, device):
     shapes = {"q": (2, 33, 4, 16), "k": (2, 41, 2, 16), "v": (2, 41, 2, 8)}
     shapes.update((name, shape) for name, shape in case.items() if isinstance(shape, tuple))
     options = {name: value for name, value in case.items() if name not in shapes}
-    stays_fp32 = ("sinks", "slopes")
     inputs = {
-        name: torch.randn(shape, device=device).to(torch.float32 if name in stays_fp32 else dtype)
+        name: torch.randn(shape, device=device).to(torch_reference.dtype_of(name, dtype))
         for name, shape in shapes.items()
     }
     dout = torch.randn(2, 33, 4, 8, device=device).to(dtype)
 
-    def results(compute, wider=None):
-        leaves = {
-            name: tensor.to(wider or tensor.dtype, copy=True).requires_grad_(name != "slopes")
-            for name, tensor in inputs.items()
-        }
-        out = compute(**leaves, **options)
-        out.backward(dout.to(out.dtype))
-        found = {"out": out.detach(), **{name: leaf.grad for name, leaf in leaves.items()}}
-        return {
-            name: tensor.double().cpu().numpy()
-            for name, tensor in found.items()
-            if tensor is not None
-        }
-
-    def ours(slopes=None, **arguments):
-        return strobe.attention(alibi_slopes=slopes, **arguments)
-
-    truth, unfused = results(mathematics, torch.float64), results(mathematics)
-    for name, result in results(ours).items():
-        of_result = torch.float32 if name in stays_fp32 else dtype
-        reference.assert_by_the_rule(
-            result,
-            truth[name],
-            unfused[name],
-            factor=2 if name == "out" else 3,
-            rounded=lambda x, to=of_result: torch.from_numpy(x).to(to).double().numpy(),
-            epsilon=torch.finfo(of_result).eps,
-        )
+    torch_reference.assert_autograd_agrees(inputs, dout, options)
 
 
 def test_results_are_as_they_should_be():
