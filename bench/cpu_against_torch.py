@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import torch
 
@@ -26,25 +27,66 @@ DTYPES = {"fp32": (0, torch.float32), "fp16": (1, torch.float16), "bf16": (2, to
 
 class Problem(C.Structure):
     _fields_ = [
-        ("struct_size", C.c_size_t), ("pass_", C.c_int32), ("dtype", C.c_int32),
-        ("layout", C.c_int32), ("causal", C.c_int32), ("batch", C.c_int64),
-        ("seqlen_q", C.c_int64), ("seqlen_k", C.c_int64), ("heads", C.c_int64),
-        ("heads_k", C.c_int64), ("dim", C.c_int64), ("dim_v", C.c_int64), ("scale", C.c_double),
-        ("window_left", C.c_int64), ("window_right", C.c_int64), ("softcap", C.c_double),
-        ("alibi", C.c_int32), ("sinks", C.c_int32), ("bias", C.c_int32), ("dropout", C.c_double),
-        ("dropout_seed", C.c_uint64), ("lengths_q", C.c_void_p), ("lengths_k", C.c_void_p)]
+        ("struct_size", C.c_size_t),
+        ("pass_", C.c_int32),
+        ("dtype", C.c_int32),
+        ("layout", C.c_int32),
+        ("causal", C.c_int32),
+        ("batch", C.c_int64),
+        ("seqlen_q", C.c_int64),
+        ("seqlen_k", C.c_int64),
+        ("heads", C.c_int64),
+        ("heads_k", C.c_int64),
+        ("dim", C.c_int64),
+        ("dim_v", C.c_int64),
+        ("scale", C.c_double),
+        ("window_left", C.c_int64),
+        ("window_right", C.c_int64),
+        ("softcap", C.c_double),
+        ("alibi", C.c_int32),
+        ("sinks", C.c_int32),
+        ("bias", C.c_int32),
+        ("dropout", C.c_double),
+        ("dropout_seed", C.c_uint64),
+        ("lengths_q", C.c_void_p),
+        ("lengths_k", C.c_void_p),
+    ]
 
 
 class Tensor(C.Structure):
-    _fields_ = [("data", C.c_void_p), ("dtype", C.c_int32), ("device", C.c_int32),
-                ("device_index", C.c_int32), ("rank", C.c_int32),
-                ("shape", C.c_int64 * MAX_RANK), ("strides", C.c_int64 * MAX_RANK)]
+    _fields_ = [
+        ("data", C.c_void_p),
+        ("dtype", C.c_int32),
+        ("device", C.c_int32),
+        ("device_index", C.c_int32),
+        ("rank", C.c_int32),
+        ("shape", C.c_int64 * MAX_RANK),
+        ("strides", C.c_int64 * MAX_RANK),
+    ]
 
 
 class Tensors(C.Structure):
-    _fields_ = [(name, Tensor) for name in
-                ("q", "k", "v", "out", "lse", "bias", "sinks", "alibi_slopes", "cu_seqlens_q",
-                 "cu_seqlens_k", "dout", "dq", "dk", "dv", "dbias", "dsinks")]
+    _fields_ = [
+        (name, Tensor)
+        for name in (
+            "q",
+            "k",
+            "v",
+            "out",
+            "lse",
+            "bias",
+            "sinks",
+            "alibi_slopes",
+            "cu_seqlens_q",
+            "cu_seqlens_k",
+            "dout",
+            "dq",
+            "dk",
+            "dv",
+            "dbias",
+            "dsinks",
+        )
+    ]
 
 
 def view(tensor):
@@ -78,8 +120,9 @@ class Strobe:
         problem.batch, problem.heads = setting["batch"], setting["heads"]
         problem.seqlen_q, problem.dim = setting["seqlen"], setting["dim"]
         plan = C.c_void_p()
-        self.check(self.library.strobe_plan_create(C.byref(problem), b"flash", threads,
-                                                   C.byref(plan)))
+        self.check(
+            self.library.strobe_plan_create(C.byref(problem), b"flash", threads, C.byref(plan))
+        )
         return plan
 
     def runner(self, plan, tensors):
@@ -89,8 +132,12 @@ class Strobe:
         aligned = (memory.data_ptr() + 63) // 64 * 64
 
         def run(keep=(memory, tensors)):
-            self.check(self.library.strobe_run(plan, C.byref(tensors), C.c_void_p(aligned),
-                                               C.c_size_t(size), None))
+            self.check(
+                self.library.strobe_run(
+                    plan, C.byref(tensors), C.c_void_p(aligned), C.c_size_t(size), None
+                )
+            )
+
         return run
 
 
@@ -135,8 +182,17 @@ def compare(strobe, setting, threads, backward, budget):
     result = attention(*leaves, is_causal=setting["causal"])
     error = (result.detach().transpose(1, 2).float() - out.float()).abs().max().item()
     if backward:
-        tensors = Tensors(q=view(q), k=view(k), v=view(v), out=view(out), lse=view(lse),
-                          dout=view(dout), dq=view(dq), dk=view(dk), dv=view(dv))
+        tensors = Tensors(
+            q=view(q),
+            k=view(k),
+            v=view(v),
+            out=view(out),
+            lse=view(lse),
+            dout=view(dout),
+            dq=view(dq),
+            dk=view(dk),
+            dv=view(dv),
+        )
         ours = strobe.runner(strobe.plan(setting, True, threads), tensors)
 
         def theirs():
@@ -144,25 +200,44 @@ def compare(strobe, setting, threads, backward, budget):
 
         grads = torch.autograd.grad(result, leaves, dout_t, retain_graph=True)
         ours()
-        error = max((theirs_.transpose(1, 2).float() - ours_.float()).abs().max().item()
-                    for theirs_, ours_ in zip(grads, (dq, dk, dv)))
+        error = max(
+            (theirs_.transpose(1, 2).float() - ours_.float()).abs().max().item()
+            for theirs_, ours_ in zip(grads, (dq, dk, dv))
+        )
     else:
+
         def theirs():
             with torch.no_grad():
                 attention(*leaves, is_causal=setting["causal"])
 
     ((a, a_least), (b, b_least)), rounds = in_turns([ours, theirs], budget)
     work = flops(setting, backward) / 1e9
-    return {"pass": "backward" if backward else "forward", "threads": threads, **setting,
-            "strobe_ms": a * 1e3, "torch_ms": b * 1e3, "strobe_gflops": work / a,
-            "torch_gflops": work / b, "ratio": b / a, "strobe_least_ms": a_least * 1e3,
-            "torch_least_ms": b_least * 1e3, "ratio_of_least": b_least / a_least, "rounds": rounds,
-            "max_difference": error}
+    return {
+        "pass": "backward" if backward else "forward",
+        "threads": threads,
+        **setting,
+        "strobe_ms": a * 1e3,
+        "torch_ms": b * 1e3,
+        "strobe_gflops": work / a,
+        "torch_gflops": work / b,
+        "ratio": b / a,
+        "strobe_least_ms": a_least * 1e3,
+        "torch_least_ms": b_least * 1e3,
+        "ratio_of_least": b_least / a_least,
+        "rounds": rounds,
+        "max_difference": error,
+    }
 
 
 def machine():
-    name = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo")
-                 if line.startswith(("model name", "CPU part"))), platform.machine())
+    name = next(
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith(("model name", "CPU part"))
+        ),
+        platform.machine(),
+    )
     return {"cpu": name, "cores": len(os.sched_getaffinity(0)), "torch": torch.__version__}
 
 
@@ -171,8 +246,14 @@ def settings(args):
         for dim in args.dim:
             for causal in (False, True):
                 for seqlen in args.seqlen:
-                    yield {"batch": args.batch, "heads": args.heads, "seqlen": seqlen, "dim": dim,
-                           "dtype": dtype, "causal": causal}
+                    yield {
+                        "batch": args.batch,
+                        "heads": args.heads,
+                        "seqlen": seqlen,
+                        "dim": dim,
+                        "dtype": dtype,
+                        "causal": causal,
+                    }
 
 
 def main():
@@ -184,32 +265,46 @@ def main():
     parser.add_argument("--seqlen", type=int, nargs="+", default=[4096])
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--heads", type=int, default=8)
-    parser.add_argument("--passes", nargs="+", default=["forward", "backward"],
-                        choices=["forward", "backward"])
+    parser.add_argument(
+        "--passes", nargs="+", default=["forward", "backward"], choices=["forward", "backward"]
+    )
     parser.add_argument("--budget", type=float, default=2.0, help="seconds for one row")
     parser.add_argument("--commit", default="", help="what was built; asked of git if not given")
     parser.add_argument("--json", help="append one record a line to this file")
     args = parser.parse_args()
-    commit = args.commit or subprocess.run(["git", "describe", "--always", "--dirty"],
-                                           capture_output=True, text=True).stdout.strip()
+    commit = (
+        args.commit
+        or subprocess.run(
+            ["git", "describe", "--always", "--dirty"], capture_output=True, text=True
+        ).stdout.strip()
+    )
     strobe = Strobe(args.library)
     command = "python3 " + " ".join(sys.argv)
-    print(f"{'pass':9} {'threads':>7} {'dtype':5} {'s':>5} {'d':>4} {'mask':6} "
-          f"{'strobe':>8} {'torch':>8} {'ratio':>6} {'least':>6}  GFLOP/s by medians")
+    print(
+        f"{'pass':9} {'threads':>7} {'dtype':5} {'s':>5} {'d':>4} {'mask':6} "
+        f"{'strobe':>8} {'torch':>8} {'ratio':>6} {'least':>6}  GFLOP/s by medians"
+    )
     for threads in args.threads:
         for setting in settings(args):
             for which in args.passes:
                 row = compare(strobe, setting, threads, which == "backward", args.budget)
                 if not math.isfinite(row["max_difference"]):
                     raise SystemExit(f"strobe and torch disagree: {row}")
-                print(f"{row['pass']:9} {threads:7} {row['dtype']:5} {row['seqlen']:5} "
-                      f"{row['dim']:4} {'causal' if row['causal'] else 'none':6} "
-                      f"{row['strobe_gflops']:8.0f} {row['torch_gflops']:8.0f} {row['ratio']:6.2f}"
-                      f" {row['ratio_of_least']:6.2f}  differ by {row['max_difference']:.1e}", flush=True)
+                print(
+                    f"{row['pass']:9} {threads:7} {row['dtype']:5} {row['seqlen']:5} "
+                    f"{row['dim']:4} {'causal' if row['causal'] else 'none':6} "
+                    f"{row['strobe_gflops']:8.0f} {row['torch_gflops']:8.0f} {row['ratio']:6.2f}"
+                    f" {row['ratio_of_least']:6.2f}  differ by {row['max_difference']:.1e}",
+                    flush=True,
+                )
                 if args.json:
                     with open(args.json, "a") as file:
-                        file.write(json.dumps({"commit": commit, "command": command,
-                                               "machine": machine(), **row}) + "\n")
+                        file.write(
+                            json.dumps(
+                                {"commit": commit, "command": command, "machine": machine(), **row}
+                            )
+                            + "\n"
+                        )
 
 
 if __name__ == "__main__":

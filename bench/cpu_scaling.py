@@ -11,11 +11,9 @@ import argparse
 import json
 import os
 import sys
-import time
-
-from cpu_against_torch import DTYPES, Strobe, Tensors, flops, in_turns, machine, view
 
 import torch
+from cpu_against_torch import DTYPES, Strobe, Tensors, flops, in_turns, machine, view
 
 
 def runner(strobe, setting, backward, threads):
@@ -26,13 +24,17 @@ def runner(strobe, setting, backward, threads):
     out, dq, dk, dv = (torch.empty(shape, dtype=dtype) for _ in range(4))
     lse = torch.empty(shape[0], shape[2], shape[1])
     given = {"q": q, "k": k, "v": v, "out": out, "lse": lse}
-    forward = strobe.runner(strobe.plan(setting, False, threads),
-                            Tensors(**{name: view(x) for name, x in given.items()}))
+    forward = strobe.runner(
+        strobe.plan(setting, False, threads),
+        Tensors(**{name: view(x) for name, x in given.items()}),
+    )
     forward()
     if backward:
         given |= {"dout": dout, "dq": dq, "dk": dk, "dv": dv}
-        call = strobe.runner(strobe.plan(setting, True, threads),
-                             Tensors(**{name: view(x) for name, x in given.items()}))
+        call = strobe.runner(
+            strobe.plan(setting, True, threads),
+            Tensors(**{name: view(x) for name, x in given.items()}),
+        )
     else:
         call = forward
     repeat = max(1, int(2e8 / flops(setting, backward)))  # short ones many times in a sample
@@ -40,6 +42,7 @@ def runner(strobe, setting, backward, threads):
     def run(keep=given):
         for _ in range(repeat):
             call()
+
     return run, flops(setting, backward) * repeat / 1e9
 
 
@@ -68,26 +71,53 @@ def main():
             print(f"{what:44} {name:12} {rate:8.0f} GFLOP/s {rate / rates[base]:6.2f}", flush=True)
         if args.json:
             with open(args.json, "a") as file:
-                file.write(json.dumps({
-                    "commit": args.commit, "command": "python3 " + " ".join(sys.argv),
-                    "machine": machine(), "what": what, "names": names, "gflops": rates,
-                    "relative": [rate / rates[base] for rate in rates]}) + "\n")
+                file.write(
+                    json.dumps(
+                        {
+                            "commit": args.commit,
+                            "command": "python3 " + " ".join(sys.argv),
+                            "machine": machine(),
+                            "what": what,
+                            "names": names,
+                            "gflops": rates,
+                            "relative": [rate / rates[base] for rate in rates],
+                        }
+                    )
+                    + "\n"
+                )
 
     for dtype in args.dtype:
         for backward in (False, True):
             way = "backward" if backward else "forward"
             for heads in (8, 1):
-                setting = {"batch": 1, "heads": heads, "seqlen": 4096, "dim": 128, "dtype": dtype,
-                           "causal": False}
-                report(f"threads, {dtype} {way} s4096 h{heads} d128", 0,
-                       [str(t) for t in args.threads],
-                       [(setting, backward, t) for t in args.threads])
+                setting = {
+                    "batch": 1,
+                    "heads": heads,
+                    "seqlen": 4096,
+                    "dim": 128,
+                    "dtype": dtype,
+                    "causal": False,
+                }
+                report(
+                    f"threads, {dtype} {way} s4096 h{heads} d128",
+                    0,
+                    [str(t) for t in args.threads],
+                    [(setting, backward, t) for t in args.threads],
+                )
             shape = {"batch": 1, "heads": 8, "dim": 64, "dtype": dtype, "causal": False}
-            report(f"short, {dtype} {way} h8 d64, 2 threads", 1, ["s128", "s4096"],
-                   [({**shape, "seqlen": s}, backward, 2) for s in (128, 4096)])
+            report(
+                f"short, {dtype} {way} h8 d64, 2 threads",
+                1,
+                ["s128", "s4096"],
+                [({**shape, "seqlen": s}, backward, 2) for s in (128, 4096)],
+            )
             shape = {"batch": 1, "heads": 4, "seqlen": 2048, "dtype": dtype, "causal": False}
-            report(f"odd dims, {dtype} {way} s2048 h4, 2 threads", 0, ["64", "59", "136", "129"],
-                   [({**shape, "dim": d}, backward, 2) for d in (64, 59, 136, 129)])
+            report(
+                f"odd dims, {dtype} {way} s2048 h4, 2 threads",
+                0,
+                ["64", "59", "136", "129"],
+                [({**shape, "dim": d}, backward, 2) for d in (64, 59, 136, 129)],
+            )
 
 
 if __name__ == "__main__":
