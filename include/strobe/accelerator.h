@@ -87,8 +87,8 @@ class STROBE_API Accelerator {
   /// Of the largest cache, which all of its processors share.
   virtual std::int64_t cache_bytes() const = 0;
 
-  /// Drives what earlier work left out of the device's caches; nothing is in them then that is
-  /// still to be written to memory.
+  /// Drives what earlier work left out of the device's caches, and leaves nothing there itself that
+  /// is still to be written to memory.
   virtual void evict_caches() const = 0;
 
   /// What its instructions do when it does nothing else. Measures it, which takes less than a

@@ -1,7 +1,7 @@
 #pragma once
 // The sums of dq of all queries of a key head, as long as they are in the second level cache: they
 // are cleared when the blocks of the head before start, added to by the blocks of the head, and
-// converted by the one that is done last. So none of it goes by way of memory.
+// converted by the one that is done last. So nobody has to read them from memory.
 
 #include "device/ptx/turns.cuh"
 #include "kernels/hopper_backward/layout.cuh"
