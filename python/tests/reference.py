@@ -3,6 +3,13 @@
 import numpy as np
 
 
+def hidden(distance, causal=False, window=None):
+    """Which keys a query does not see, by how far it is past them; of any library's arrays."""
+    left, right = (-1 if limit is None else limit for limit in window or (-1, -1))
+    right = 0 if causal else right
+    return (distance > left) & (left >= 0) | (-distance > right) & (right >= 0)
+
+
 def attention(
     q,
     k,
@@ -31,10 +38,7 @@ def attention(
     if alibi_slopes is not None:
         slopes = np.asarray(alibi_slopes, np.float64)
         logits = logits - slopes.reshape(-1, slopes.shape[-1], 1, 1) * np.abs(distance)
-    left, right = (-1 if limit is None else limit for limit in window or (-1, -1))
-    right = 0 if causal else right
-    hidden = (distance > left) & (left >= 0) | (-distance > right) & (right >= 0)
-    logits = np.where(hidden, -np.inf, logits)
+    logits = np.where(hidden(distance, causal, window), -np.inf, logits)
 
     most = logits.max(axis=-1, keepdims=True, initial=-np.inf)
     weights = np.exp(logits - np.where(np.isfinite(most), most, 0))

@@ -40,9 +40,7 @@ def attention(
     distance = positions[:rows, None] + keys - rows - positions[:keys]
     if alibi_slopes is not None:
         logits = logits - (alibi_slopes[:, None, None] * distance.abs()).to(logits.dtype)
-    left, right = (-1 if limit is None else limit for limit in window or (-1, -1))
-    right = 0 if causal else right
-    hidden = (distance > left) & (left >= 0) | (-distance > right) & (right >= 0)
+    hidden = reference.hidden(distance, causal, window)
     sees_nothing = hidden.all(-1, keepdim=True)
     logits = logits.masked_fill(hidden, float("-inf")).masked_fill(sees_nothing, 0)
     if sinks is not None:
