@@ -61,8 +61,7 @@ std::string cache_note(const DeviceCounts& counts) {
   if (counts.kernels.empty()) return "";
   return "Caches are emptied before a call, as ncu does before each kernel: the first kernel finds "
          "nothing there,\nthe others what those before them left. What is still there when a "
-         "kernel "
-         "ends is not yet written to DRAM.\n";
+         "kernel ends is not yet written to DRAM.\n";
 }
 
 /// Scores and weights, as the unfused computation writes and reads them.

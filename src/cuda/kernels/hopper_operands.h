@@ -1,12 +1,32 @@
 #pragma once
 
 #include "cuda/driver/abi.h"
+#include "cuda/kernels/configuration.h"
 #include "device/head_place.cuh"
 #include "strobe/problem.h"
 #include "strobe/tensor.h"
 
 // What the kernels for Hopper take: tensors that its unit copies in boxes.
 namespace strobe::cuda {
+
+/// What kernels of both passes are compiled for, under the names that both have for it.
+template <class Features>
+Features hopper_features(const Problem& problem) {
+  const Window window = problem.effective_window();
+  Features features{};
+  features.arithmetic = arithmetic_of(problem.dtype, false);
+  features.dim = static_cast<int>(problem.dim);
+  features.value_dim = static_cast<int>(problem.value_dim());
+  features.window_left = window.left >= 0;
+  features.window_right = window.right >= 0;
+  features.variable_length = problem.varlen();
+  features.softcap = problem.softcap > 0;
+  features.bias = problem.bias.has_value();
+  features.bias_per_query = problem.bias && problem.bias->per_query;
+  features.alibi = problem.alibi;
+  features.dropout = problem.dropout > 0;
+  return features;
+}
 
 /// Whether the unit can copy a tensor that lies so: its rows begin at multiples of 16 bytes, and no
 /// axis is broadcast, runs backwards or is empty.

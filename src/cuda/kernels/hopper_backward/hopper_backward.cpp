@@ -17,20 +17,9 @@ using portable_backward::blocks_of;
 HopperBackwardFeatures features_of(const Problem& problem, const PlanOptions& options,
                                    bool shifted) {
   constexpr std::int64_t kMostSums = std::int64_t{1} << 18;
-  const Window window = problem.effective_window();
-  HopperBackwardFeatures features{.arithmetic = arithmetic_of(problem.dtype, false),
-                                  .dim = static_cast<int>(problem.dim),
-                                  .value_dim = static_cast<int>(problem.value_dim()),
-                                  .shifted = shifted,
-                                  .window_left = window.left >= 0,
-                                  .window_right = window.right >= 0,
-                                  .variable_length = problem.varlen(),
-                                  .softcap = problem.softcap > 0,
-                                  .bias = problem.bias.has_value(),
-                                  .bias_per_query = problem.bias && problem.bias->per_query,
-                                  .alibi = problem.alibi,
-                                  .dropout = problem.dropout > 0,
-                                  .deterministic = options.deterministic};
+  auto features = hopper_features<HopperBackwardFeatures>(problem);
+  features.shifted = shifted;
+  features.deterministic = options.deterministic;
   // More are better divided among all blocks afterwards.
   features.finishes =
       may_finish(features) && problem.group() * problem.seqlen_q * problem.dim <= kMostSums;

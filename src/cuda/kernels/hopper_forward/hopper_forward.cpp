@@ -17,20 +17,10 @@ constexpr std::int64_t kMaxDim = 256;
 constexpr int kWarpgroupRows = 64;
 
 HopperForwardFeatures features_of(const Problem& problem) {
-  const Window window = problem.effective_window();
-  return {.arithmetic = arithmetic_of(problem.dtype, false),
-          .dim = static_cast<int>(problem.dim),
-          .value_dim = static_cast<int>(problem.value_dim()),
-          .window_left = window.left >= 0,
-          .window_right = window.right >= 0,
-          .variable_length = problem.varlen(),
-          .positive_scale = problem.softmax_scale() > 0,
-          .softcap = problem.softcap > 0,
-          .bias = problem.bias.has_value(),
-          .bias_per_query = problem.bias && problem.bias->per_query,
-          .alibi = problem.alibi,
-          .dropout = problem.dropout > 0,
-          .sinks = problem.sinks};
+  auto features = hopper_features<HopperForwardFeatures>(problem);
+  features.positive_scale = problem.softmax_scale() > 0;
+  features.sinks = problem.sinks;
+  return features;
 }
 
 /// Whether the copy unit stores rows, which must be whole chunks.
