@@ -1,7 +1,5 @@
 #include "cuda/cupti/counters.h"
 
-#include <algorithm>
-
 #include "core/text.h"
 #include "cuda/cupti/activity.h"
 #include "cuda/cupti/library.h"
@@ -82,10 +80,9 @@ class Counting {
   Counting& operator=(const Counting&) = delete;
 
   /// Returns how many passes it took.
-  int run(const std::function<void()>& prepare, const std::function<void()>& call) {
+  int run(const std::function<void()>& call) {
     const std::size_t most = 2 * pass_count(cupti_, config_) + 1;
     for (std::size_t pass = 1; pass <= most; ++pass) {
-      prepare();
       if (run_pass(call)) return static_cast<int>(pass);
     }
     throw Refused(
@@ -160,10 +157,15 @@ std::vector<CountedKernel> kernels_of(const std::function<void()>& call) {
 DeviceCounts count_or_refuse(const driver::Device& device, std::span<const std::string> wanted,
                              const std::function<void()>& prepare,
                              const std::function<void()>& call) {
-  constexpr std::size_t kMostKernels = 64;  // of a call that nobody may look at
+  constexpr std::size_t kMostOfPreparation = 16;
   const Profiler& cupti = profiler();
   const driver::ContextScope scope(device);
   DeviceCounts counts{.kernels = kernels_of(call)};
+  if (counts.kernels.empty())
+    throw Refused(
+        "CUPTI does not show the kernels of a call, so that their counts cannot be told from "
+        "others'; end other profilers of this process");
+  prepare();  // what it does only the first time would make that pass another one
   const Session session(cupti);
   require_support(cupti, device);
   const abi::Context context = device.primary_context();
@@ -173,12 +175,19 @@ DeviceCounts count_or_refuse(const driver::Device& device, std::span<const std::
   if (metrics.known().empty())
     throw Refused(
         "the GPU has none of the counters that were asked for; a later CUPTI may know it");
-  Counting counting(cupti, context, metrics, std::max(kMostKernels, counts.kernels.size()));
-  counts.passes = counting.run(prepare, call);
+  Counting counting(cupti, context, metrics, kMostOfPreparation + counts.kernels.size());
+  // What CUPTI does when a pass starts comes before the preparation, whose kernels are then counted
+  // as well: those of the call are the last.
+  counts.passes = counting.run([&] {
+    prepare();
+    call();
+  });
   const std::vector<std::vector<double>> values = counting.read();
-  if (counts.kernels.size() != values.size())  // then it is not known which is which
-    counts.kernels.assign(values.size(), CountedKernel{});
-  for (std::size_t i = 0; i < values.size(); ++i) counts.kernels[i].values = values[i];
+  if (values.size() < counts.kernels.size())
+    throw Refused("the GPU counted fewer kernels than a call has; end other profilers of the GPU");
+  const std::size_t before = values.size() - counts.kernels.size();
+  for (std::size_t i = 0; i < counts.kernels.size(); ++i)
+    counts.kernels[i].values = values[before + i];
   return counts;
 }
 
