@@ -33,21 +33,37 @@ class HeadSums {
       ptx::wait_for_turn(params_.cleared + head_, static_cast<Word>(params_.key_blocks));
   }
 
-  /// Converts them if all blocks of the head have added theirs, this one as well: what it handed
-  /// over has been `added` once that barrier lets it pass. By all that compute, when nobody uses
-  /// the queries in shared memory any more.
+  /// A thread that adds slices has waited for all of its own. It asks at once who was last, while
+  /// the others still store dk and dv.
+  STROBE_DEVICE void end_adding(Control& control) const {
+    ptx::show_stores();
+    if (is_last(config::kSliceWriters)) control.adds_last = true;
+    ptx::arrive(ptx::shared_address(&control.added));
+  }
+
+  /// Converts them if this block was the last of the head to add its own. By all that compute.
   STROBE_DEVICE void finish(const Shared& shared) const {
-    if constexpr (kHandsSlicesOver)
-      ptx::wait_for_phase(ptx::shared_address(&shared.control().added), 0);
-    meet();
     bool last = false;
-    if (threadIdx.x == kWarpgroupThreads)
-      last = ptx::take_turn(params_.added + head_) + 1 == static_cast<Word>(params_.key_blocks);
-    if (!ptx::any_of_threads(kBarrier, kThreads, last)) return;
+    if constexpr (kHandsSlicesOver) {
+      ptx::wait_for_phase(ptx::shared_address(&shared.control().added), 0);
+      last = shared.control().adds_last;
+    } else {
+      meet();
+      last =
+          ptx::any_of_threads(kBarrier, kThreads, threadIdx.x == kWarpgroupThreads && is_last(1));
+    }
+    if (!last) return;
+    meet();  // nobody uses the queries in shared memory any more
     convert(shared);
   }
 
  private:
+  /// Whether all others have added theirs, of so many in each block that are asked.
+  STROBE_DEVICE bool is_last(int in_block) const {
+    const int all = params_.key_blocks * in_block;
+    return ptx::take_turn(params_.added + head_) + 1 == static_cast<Word>(all);
+  }
+
   using RowTile = SwizzledTile<kWarpgroupRows, config::kKeyColumns>;
 
   static constexpr int kThreads = kWarpgroups * kWarpgroupThreads;       ///< that compute

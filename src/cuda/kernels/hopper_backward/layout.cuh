@@ -179,6 +179,7 @@ struct Control {
   SlotBarriers<kStages> scores;
   SlotBarriers<kSliceBarriers> slices[config::kSliceWriters];
   unsigned long long added;      ///< all slices to the sums, see HeadSums
+  bool adds_last;                ///< likewise
   unsigned long long landed[4];  ///< keys, values, queries and dout, see ShiftedHeads
   KeyBlock block;                ///< with variable lengths
 
@@ -197,6 +198,7 @@ struct Control {
 #pragma unroll
     for (int i = 0; i < config::kSliceWriters; ++i) slices[i].init(1, 4);
     ptx::init_barrier(ptx::shared_address(&added), config::kSliceWriters);
+    adds_last = false;
 #pragma unroll
     for (auto& barrier : landed) ptx::init_barrier(ptx::shared_address(&barrier), 1);
     ptx::fence_barrier_init();

@@ -169,8 +169,7 @@ class SliceAdder {
     }
     if constexpr (config::kFinishes) {
       ptx::wait_for_stores();
-      ptx::show_stores();
-      ptx::arrive(ptx::shared_address(&shared_.control().added));
+      HeadSums(params_).end_adding(shared_.control());
     }
   }
 
