@@ -37,6 +37,17 @@ STROBE_DEVICE constexpr T round_up(T value, T step) {
   return ceil_div(value, step) * step;
 }
 
+template <bool first, class First, class Second>
+struct Choice {
+  using Type = First;
+};
+template <class First, class Second>
+struct Choice<false, First, Second> {
+  using Type = Second;
+};
+template <bool first, class First, class Second>
+using Either = typename Choice<first, First, Second>::Type;
+
 #ifdef __CUDACC__
 STROBE_DEVICE float minus_infinity() {
   return __int_as_float(0xFF800000);

@@ -1,10 +1,11 @@
 #pragma once
 // Rows of heads that begin or end within a chunk of 16 bytes, which the copy unit does not: it
-// copies from the chunk on in which a head begins, and what comes with it of other heads is
-// cleared.
+// copies from the chunk on in which a head begins. What comes with it of other heads is cleared in
+// one factor of a product, so that it does no harm in the other, as long as it is finite: what is
+// not makes results that are none, which are computed again.
 
 #include "device/chunk.cuh"
-#include "device/head_place.cuh"
+#include "device/head_period.cuh"
 #include "device/ptx/mbarrier.cuh"
 #include "device/ptx/shared_memory.cuh"
 #include "device/warpgroup.cuh"
@@ -20,17 +21,22 @@ STROBE_DEVICE int elements_before(const Storage* row) {
                           kChunkElements);
 }
 
-/// The columns of a head.
-struct HeadColumns {
-  int box;    ///< where boxes begin, among the columns of all heads
-  int first;  ///< of a tile, that is the head's first
+/// The first column of a tile that is the head's.
+template <int dim>
+STROBE_DEVICE int column_of_head(int head) {
+  return head * dim % kChunkElements;
+}
 
-  STROBE_DEVICE HeadColumns(const HeadPlace& place, int head) {
-    const int begin = place.first + head * place.stride;
-    first = begin % kChunkElements;
-    box = begin - first;
+/// Where boxes of a head begin that whole heads would have at `origin`.
+template <int dim>
+STROBE_DEVICE BoxAt<5> shifted_origin(int head, const BoxOrigin& origin) {
+  constexpr int kPeriod = head_period(dim);
+  if constexpr (kPeriod > 0) {
+    return {{0, origin.at[1], head % kPeriod, head / kPeriod, origin.at[3]}};
+  } else {
+    return {{head * dim - column_of_head<dim>(head), origin.at[1], 0, 0, origin.at[3]}};
   }
-};
+}
 
 /// Clears the columns of a tile in shared memory that are not the head's `dim` from `first` on, as
 /// far as `columns` are multiplied. By a warp.
@@ -59,6 +65,11 @@ STROBE_DEVICE void clear_other_heads(Word tile, int first) {
 /// Of heads that begin at chunks, by one thread.
 template <class RowTile>
 struct WholeHeads {
+  static constexpr bool kByWarp = false;
+
+  STROBE_DEVICE explicit WholeHeads() {}
+  STROBE_DEVICE explicit WholeHeads(unsigned long long& /*landed*/, Word /*loads*/ = 0) {}
+
   STROBE_DEVICE void start(Word to, const TensorMap& map, const BoxOrigin& origin, int /*head*/,
                            Word full, ptx::CachePolicy policy) const {
     load_tile<RowTile>(to, map, origin, full, policy);
@@ -66,34 +77,43 @@ struct WholeHeads {
   STROBE_DEVICE void finish(Word, int, Word) const {}
 };
 
-/// Of heads that may begin within chunks and are columns of one, by a warp: slots have 32 fillers.
+/// Of heads that may begin within chunks, by one thread: what comes with them stays.
+template <class RowTile, int dim>
+struct HeadsWithOthers {
+  STROBE_DEVICE void start(Word to, const TensorMap& map, const BoxOrigin& origin, int head,
+                           Word full, ptx::CachePolicy policy) const {
+    load_tile<RowTile>(to, map, shifted_origin<dim>(head, origin), full, policy);
+  }
+};
+
+/// Of heads that may begin within chunks, by a warp: slots have 32 fillers.
 template <class RowTile, int dim, int columns>
 class ShiftedHeads {
  public:
-  /// `landed` is a barrier of one arrival that nobody else uses.
-  STROBE_DEVICE ShiftedHeads(const HeadPlace& place, unsigned long long& landed)
-      : place_(place), landed_(ptx::shared_address(&landed)) {}
+  static constexpr bool kByWarp = true;
 
-  STROBE_DEVICE void start(Word to, const TensorMap& map, BoxOrigin origin, int head, Word /*full*/,
-                           ptx::CachePolicy policy) const {
+  /// `landed` is a barrier of one arrival that nobody else uses; so many loads have it behind them.
+  STROBE_DEVICE explicit ShiftedHeads(unsigned long long& landed, Word loads = 0)
+      : landed_(ptx::shared_address(&landed)), parity_(loads % 2) {}
+
+  STROBE_DEVICE void start(Word to, const TensorMap& map, const BoxOrigin& origin, int head,
+                           Word /*full*/, ptx::CachePolicy policy) const {
     __syncwarp();  // all have seen the tile before land
-    origin.at[0] = HeadColumns(place_, head).box;
-    origin.at[2] = 0;
-    if (lane_index() == 0) load_tile<RowTile>(to, map, origin, landed_, policy);
+    if (lane_index() == 0)
+      load_tile<RowTile>(to, map, shifted_origin<dim>(head, origin), landed_, policy);
   }
 
   STROBE_DEVICE void finish(Word tile, int head, Word full) {
     ptx::wait_for_phase(landed_, parity_);
     parity_ ^= 1;
-    clear_other_heads<RowTile, dim, columns>(tile, HeadColumns(place_, head).first);
+    clear_other_heads<RowTile, dim, columns>(tile, column_of_head<dim>(head));
     ptx::fence_async_proxy();
     ptx::arrive(full);
   }
 
  private:
-  const HeadPlace& place_;
   Word landed_;
-  Word parity_ = 0;
+  Word parity_;
 };
 
 /// Eight columns of a row of a tile in shared memory, from any on that is not before -7. There is

@@ -1,12 +1,17 @@
 #pragma once
+// Read by the host's compiler as well.
 
 namespace strobe::cuda {
 
-/// Where the heads of a tensor lie in its rows, counted in elements from a multiple of 16 bytes on:
-/// for heads that may begin within a chunk, see HeadColumns. Read by the host's compiler as well.
-struct HeadPlace {
-  int first;   ///< of the first head
-  int stride;  ///< from one to the next
-};
+/// Heads of 16-bit elements that follow each other, of which the first begins at a chunk of 16
+/// bytes: after how many of them one does so again, if until then each begins further on in its
+/// chunk. Boxes are then told which of the period it is, and end where its last one does. 0 if
+/// heads are not so; then all are columns of one, and boxes bring whatever follows.
+constexpr int head_period(int dim) {
+  constexpr int kChunk = 8;
+  const int step = dim % kChunk;
+  if (step == 0) return 1;
+  return kChunk % step == 0 && dim > step ? kChunk / step : 0;
+}
 
 }  // namespace strobe::cuda

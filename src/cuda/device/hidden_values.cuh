@@ -1,6 +1,7 @@
 #pragma once
 
 #include "device/accumulator.cuh"
+#include "device/epilogue.cuh"
 #include "device/mask.cuh"
 #include "device/ptx/math.cuh"
 
@@ -39,6 +40,21 @@ struct HiddenValues {
       }
       if (wrong) out[column] = Element::narrow(sum);
     }
+  }
+
+  /// The LSE of a row, likewise.
+  STROBE_DEVICE float lse(const Storage* q, int query, KeyRange visible, float sink) const {
+    float top = minus_infinity();
+    float sum = 0;
+    for (int key = visible.begin; key < visible.end; ++key) {
+      const float x = logits(score(q, key), query, static_cast<Word>(key));
+      if (x == minus_infinity()) continue;
+      const float raised = x > top ? x : top;
+      sum = (top == minus_infinity() ? sum : sum * ptx::exp2((top - raised) * kLog2E)) +
+            ptx::exp2((x - raised) * kLog2E);
+      top = raised;
+    }
+    return finish_row(top * kLog2E, sum, sink).lse;
   }
 
  private:

@@ -37,8 +37,8 @@ struct ElementOf<Arithmetic::fp16> {
 };
 
 /// Loads a tile of an operand, panel by panel: its columns from `origin`'s on.
-template <class OperandTile>
-STROBE_DEVICE void load_tile(Word to, const TensorMap& map, BoxOrigin origin, Word barrier,
+template <class OperandTile, int axes>
+STROBE_DEVICE void load_tile(Word to, const TensorMap& map, BoxAt<axes> origin, Word barrier,
                              ptx::CachePolicy policy) {
   ptx::arrive_and_expect(barrier, OperandTile::kBytes);
 #pragma unroll

@@ -1,7 +1,6 @@
 #include "cuda/kernels/hopper_operands.h"
 
 #include <cstddef>
-#include <numeric>
 #include <utility>
 
 #include "cuda/driver/tensor_map.h"
@@ -28,20 +27,41 @@ std::size_t head_axis(const TensorView& view) {
   return static_cast<std::size_t>(view.rank - 2);
 }
 
-std::int64_t head_stride(const TensorView& view) {
-  return view.shape[head_axis(view)] > 1 ? view.strides[head_axis(view)] : 0;
-}
-
-/// The tensor from the multiple of 16 bytes before it on, with all heads as columns of one.
+/// With all heads, which follow each other, as columns of one.
 TensorView as_one_head(const TensorView& view) {
-  const HeadPlace place = head_place(view);
   TensorView rows = view;
-  rows.data = static_cast<std::byte*>(view.data) -
-              place.first * static_cast<std::int64_t>(size_of(view.dtype));
-  rows.shape[head_axis(view) + 1] += place.first + (view.shape[head_axis(view)] - 1) * place.stride;
+  rows.shape[head_axis(view) + 1] *= view.shape[head_axis(view)];
   rows.shape[head_axis(view)] = 1;
   return rows;
 }
+
+/// The axes of a view [sequence, row, head, dim], or [row, head, dim] of packed sequences, which
+/// are one, as the unit is told them.
+class Axes {
+ public:
+  explicit Axes(const TensorView& view) : view_(view), packed_(view.rank == 3) {}
+
+  std::uint64_t size(std::size_t axis) const {
+    if (packed_ && axis == 0) return 1;
+    return static_cast<std::uint64_t>(view_.shape[packed_ ? axis - 1 : axis]);
+  }
+  /// In bytes. That of an axis of one is never used, but must be a legal one.
+  std::uint64_t stride(std::size_t axis) const {
+    return bytes(size(axis) == 1
+                     ? kChunkElements
+                     : static_cast<std::uint64_t>(view_.strides[packed_ ? axis - 1 : axis]));
+  }
+  std::uint64_t bytes(std::uint64_t elements) const { return elements * size_of(view_.dtype); }
+  abi::TensorMapType type() const {
+    return view_.dtype == DType::bf16 ? abi::TensorMapType::bfloat16 : abi::TensorMapType::float16;
+  }
+
+ private:
+  const TensorView& view_;
+  bool packed_;
+};
+
+constexpr std::uint32_t kBoxColumns = 64;
 
 }  // namespace
 
@@ -56,33 +76,45 @@ bool has_shifted_heads(const Problem& problem) {
          whole(problem.value_dim()) && problem.group() == 1;
 }
 
-HeadPlace head_place(const TensorView& view) {
-  const auto address = reinterpret_cast<std::uintptr_t>(view.data) / size_of(view.dtype);
-  return {static_cast<int>(address % static_cast<std::uintptr_t>(kChunkElements)),
-          static_cast<int>(head_stride(view))};
+bool has_head_periods(const Problem& problem) {
+  const auto has_period = [](std::int64_t dim) { return head_period(static_cast<int>(dim)) > 0; };
+  return has_period(problem.dim) && has_period(problem.value_dim());
 }
 
-bool has_rows_of_heads(const TensorView& view, int columns) {
-  constexpr std::int64_t kMostColumns = std::int64_t{1} << 30;
-  const std::int64_t stride = head_stride(view);
+bool is_better_than_copies(std::int64_t keys, int columns) {
+  constexpr std::int64_t kManyKeys = 4096;
+  constexpr int kManyColumns = 128;
+  return keys < kManyKeys || columns > kManyColumns;
+}
+
+bool has_dense_heads(const TensorView& view) {
   const std::int64_t heads = view.shape[head_axis(view)];
-  if (!axes_have_boxes(view, 2) || heads == 0 || stride < 0 || stride >= kMostColumns / heads)
-    return false;
-  // The most that can lie before a head in its chunk.
-  const std::int64_t first = head_place(view).first;
-  const std::int64_t step = std::gcd(std::gcd(stride, first), kChunkElements);
   const std::int64_t dim = view.shape[head_axis(view) + 1];
-  return dim + kChunkElements - step <= columns && rows_aligned(as_one_head(view));
-}
-
-bool heads_agree(const TensorView& one, const TensorView& other) {
-  const HeadPlace a = head_place(one);
-  const HeadPlace b = head_place(other);
-  return a.first == b.first && (a.stride - b.stride) % kChunkElements == 0;
+  const bool follow_each_other = heads == 1 || view.strides[head_axis(view)] == dim;
+  return heads > 0 && follow_each_other && axes_have_boxes(view, 2) &&
+         rows_aligned(as_one_head(view)) && heads * dim % kChunkElements == 0;
 }
 
 abi::TensorMap row_map(const TensorView& view, int box_rows) {
-  return tensor_map(as_one_head(view), box_rows);
+  const Axes axes(view);
+  const std::uint64_t dim = axes.size(3);
+  const auto period = static_cast<std::uint64_t>(head_period(static_cast<int>(dim)));
+  const std::uint64_t step = dim % kChunkElements;
+  // Of one where there is no period, of all heads.
+  const std::uint64_t columns = period == 0 ? axes.size(2) * dim : dim + (period - 1) * step;
+  const std::uint64_t in_period = period == 0 ? 1 : period;
+  const std::uint64_t periods = period == 0 ? 1 : axes.size(2) / period;
+  const auto stride = [&](std::uint64_t size, std::uint64_t elements) {
+    return axes.bytes(size == 1 ? kChunkElements : elements);
+  };
+  return driver::encode({.type = axes.type(),
+                         .data = view.data,
+                         .rank = 5,
+                         .sizes = {columns, axes.size(1), in_period, periods, axes.size(0)},
+                         .strides = {axes.stride(1), stride(in_period, dim - step),
+                                     stride(periods, period * dim), axes.stride(0)},
+                         .box = {kBoxColumns, static_cast<std::uint32_t>(box_rows), 1, 1, 1},
+                         .swizzle = abi::TensorMapSwizzle::bytes128});
 }
 
 TensorView bias_rows(const TensorView& bias) {
@@ -96,25 +128,13 @@ TensorView bias_rows(const TensorView& bias) {
 }
 
 abi::TensorMap tensor_map(const TensorView& view, int box_rows) {
-  const auto element = static_cast<std::uint64_t>(size_of(view.dtype));
-  const bool packed = view.rank == 3;
-  const auto size = [&](std::size_t axis) {
-    if (packed && axis == 0) return std::uint64_t{1};
-    return static_cast<std::uint64_t>(view.shape[packed ? axis - 1 : axis]);
-  };
-  // The stride of an axis of one is never used, but must be a legal one.
-  const auto stride = [&](std::size_t axis) {
-    return size(axis) == 1
-               ? static_cast<std::uint64_t>(kChunkBytes)
-               : static_cast<std::uint64_t>(view.strides[packed ? axis - 1 : axis]) * element;
-  };
-  return driver::encode({.type = view.dtype == DType::bf16 ? abi::TensorMapType::bfloat16
-                                                           : abi::TensorMapType::float16,
+  const Axes axes(view);
+  return driver::encode({.type = axes.type(),
                          .data = view.data,
                          .rank = 4,
-                         .sizes = {size(3), size(1), size(2), size(0)},
-                         .strides = {stride(1), stride(2), stride(0)},
-                         .box = {64, static_cast<std::uint32_t>(box_rows), 1, 1},
+                         .sizes = {axes.size(3), axes.size(1), axes.size(2), axes.size(0)},
+                         .strides = {axes.stride(1), axes.stride(2), axes.stride(0)},
+                         .box = {kBoxColumns, static_cast<std::uint32_t>(box_rows), 1, 1},
                          .swizzle = abi::TensorMapSwizzle::bytes128});
 }
 

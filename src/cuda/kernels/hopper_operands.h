@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
+
 #include "cuda/driver/abi.h"
 #include "cuda/kernels/configuration.h"
-#include "device/head_place.cuh"
+#include "device/head_period.cuh"
 #include "strobe/problem.h"
 #include "strobe/tensor.h"
 
@@ -37,14 +39,19 @@ bool has_boxes(const TensorView& view);
 /// with each other must begin at the same place of a chunk: so every query head has a key head.
 bool has_shifted_heads(const Problem& problem);
 
-/// Whether the unit can copy a tensor whose heads, of no more than `columns` with what lies before
-/// them in their first chunk, are columns of one.
-bool has_rows_of_heads(const TensorView& view, int columns);
-HeadPlace head_place(const TensorView& view);
-/// Whether the heads of both begin at the same places of chunks.
-bool heads_agree(const TensorView& one, const TensorView& other);
+/// Whether they have a period then, so that boxes end with heads.
+bool has_head_periods(const Problem& problem);
 
-/// As tensor_map, where heads are columns of one.
+/// Whether it is better to take them so than to copy them, in tiles of so many columns. Rows that
+/// are no whole sectors are loaded more slowly, again for every block of a head, while they are
+/// copied once. Of wide ones fewer are loaded in the same time.
+bool is_better_than_copies(std::int64_t keys, int columns);
+
+/// Whether the unit can copy a tensor with such heads: nothing lies between them, for what comes
+/// with a head must be other heads. Anything else may well be no number, which is slow.
+bool has_dense_heads(const TensorView& view);
+
+/// As tensor_map, of dense heads that may begin within chunks; see head_period.
 abi::TensorMap row_map(const TensorView& view, int box_rows);
 
 /// A bias [sequence, head, query, key] in the order of other tensors, [sequence, query, head, key].

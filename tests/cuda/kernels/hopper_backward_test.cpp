@@ -109,26 +109,24 @@ TEST(HopperBackward, TakesHeadsWithinChunksOfRowsThatAreWhole) {
     return Backward::takes(features, tensors);
   };
   EXPECT_TRUE(with([](Tensors& t) { t.dk.data = memory.data() + 1; })) << "is stored by elements";
-  EXPECT_FALSE(with([](Tensors& t) { t.k.data = memory.data() + 1; })) << "not as queries lie";
-  EXPECT_FALSE(with([](Tensors& t) { t.dq.data = memory.data() + 1; })) << "likewise";
-  EXPECT_TRUE(with([](Tensors& t) {
-    for (TensorView* one : {&t.q, &t.k, &t.dq}) one->data = memory.data() + 3;
-  })) << "all of them alike";
+  EXPECT_FALSE(with([](Tensors& t) { t.k.data = memory.data() + 1; })) << "rows begin there, too";
+  EXPECT_FALSE(with([](Tensors& t) { t.dq.data = memory.data() + 1; })) << "not as queries lie";
+  EXPECT_FALSE(with([](Tensors& t) { t.q.strides[2] = 136; })) << "who knows what lies between";
   EXPECT_FALSE(with([](Tensors& t) { t.q.strides[1] += 4; })) << "rows begin within chunks";
-  EXPECT_FALSE(with([](Tensors& t) { t.v.strides[2] = 0; })) << "heads are not as dout's";
+  EXPECT_FALSE(with([](Tensors& t) { t.v.strides[2] = 0; })) << "heads are broadcast";
   EXPECT_FALSE(with([](Tensors& t) { t.q.strides[0] = 0; })) << "sequences are broadcast";
 }
 
 TEST(HopperBackward, LeavesHeadsWhereTheyLieIfItCan) {
   const auto shifts = [](const char* text) { return Backward::shifts(Problem::parse(text), {}); };
   for (const char* problem : {"b1 sq128 h8 d129 bf16 bwd", "b1 sq128 h16 d129 fp16 causal bwd",
-                              "b1 sq128 h4 d130 bf16 bwd", "b1 sq128 h8 d201 dv97 bf16 bwd"})
+                              "b1 sq128 sk4096 h4 d130 bf16 bwd", "b1 sq128 h8 d201 dv97 bf16 bwd"})
     EXPECT_TRUE(shifts(problem)) << problem;
   for (const char* problem :
        {"b1 sq128 h8 d128 bf16 bwd", "b1 sq128 h7 d129 bf16 bwd", "b1 sq128 h8 hk4 d129 bf16 bwd",
         "b1 sq128 h8 d131 bf16 bwd", "b1 sq128 h8 d129 bf16 w9:0 bwd",
         "lq9,3 lk9,3 h8 d129 bf16 bwd", "b1 sq128 h8 d129 bf16 bias:hqk bwd",
-        "b1 sq128 h8 d255 bf16 bwd", "b1 sq128 sk4096 h8 d129 bf16 bwd"})
+        "b1 sq128 h8 d255 bf16 bwd", "b1 sq128 sk4096 h8 d65 bf16 bwd"})
     EXPECT_FALSE(shifts(problem)) << problem;
 }
 
@@ -297,24 +295,28 @@ TEST_F(HopperBackwardOnGpu, ItsWorkspaceServesThePortableKernels) {
 }
 
 TEST_F(HopperBackwardOnGpu, HeadsThatShareChunksDoNotMindEachOther) {
-  constexpr std::size_t kLength = 70;
+  constexpr std::size_t kLength = 40;
   constexpr std::size_t kHeads = 8;
-  constexpr std::size_t kDim = 21;
-  constexpr std::size_t kElements = kLength * kHeads * kDim;
-  const Problem problem{.pass = Pass::backward, .seqlen_q = kLength, .heads = kHeads, .dim = kDim};
-  const auto head_of = [](std::size_t i) { return i / kDim % kHeads; };
-  const auto gradients_with = [&](float odd) {
-    const auto of_odd_head = [&](std::size_t i) { return head_of(i) == 3; };
-    const std::vector<float> numbers = operand(kElements, odd, of_odd_head);
-    return gradients_of(problem, true, numbers, numbers);
-  };
-  const std::vector<float> expected = gradients_with(0);
-  for (const float odd : kNoNumbers) {
-    const std::vector<float> output = gradients_with(odd);
-    for (std::size_t i = 0; i < 3 * kElements; ++i) {
-      if (head_of(i % kElements) != 3) {
-        ASSERT_EQ(output[i], expected[i])
-            << "dq, dk, dv: " << i / kElements << ", " << i % kElements;
+  for (const std::size_t dim : {17U, 21U}) {  // whose heads have a period, and have none
+    const std::size_t elements = kLength * kHeads * dim;
+    const Problem problem{.pass = Pass::backward,
+                          .seqlen_q = kLength,
+                          .heads = kHeads,
+                          .dim = static_cast<std::int64_t>(dim)};
+    const auto head_of = [&](std::size_t i) { return i % elements / dim % kHeads; };
+    const auto gradients_with = [&](float odd) {
+      const auto of_odd_head = [&](std::size_t i) { return head_of(i) == 3; };
+      const std::vector<float> numbers = operand(elements, odd, of_odd_head);
+      return gradients_of(problem, true, numbers, numbers);
+    };
+    const std::vector<float> expected = gradients_with(0);
+    for (const float odd : kNoNumbers) {
+      const std::vector<float> output = gradients_with(odd);
+      for (std::size_t i = 0; i < 3 * elements; ++i) {
+        if (head_of(i) != 3) {
+          ASSERT_NEAR(output[i], expected[i], 4e-2)
+              << "dq, dk, dv: " << i / elements << ", " << i % elements << " of " << dim;
+        }
       }
     }
   }

@@ -157,6 +157,37 @@ TEST(HopperForward, TakesTensorsWhoseRowsAreAligned) {
       << "the stride of an axis of one means nothing";
 }
 
+TEST(HopperForward, TakesHeadsWithinChunksOfRowsThatAreWhole) {
+  const HopperForwardFeatures features{.dim = 129, .value_dim = 129, .shifted = true};
+  alignas(16) static std::array<std::uint16_t, 8> memory;  // of which nothing is read
+  const auto view = TensorView::contiguous(memory.data(), DType::bf16, {2, 8, 8, 129});
+  const Tensors fine{.q = view, .k = view, .v = view, .out = view};
+  EXPECT_TRUE(Forward::takes(features, fine));
+  const auto with = [&](auto change) {
+    Tensors tensors = fine;
+    change(tensors);
+    return Forward::takes(features, tensors);
+  };
+  EXPECT_TRUE(with([](Tensors& t) { t.out.data = memory.data() + 1; })) << "is stored by elements";
+  EXPECT_FALSE(with([](Tensors& t) { t.k.data = memory.data() + 1; })) << "rows begin there, too";
+  EXPECT_FALSE(with([](Tensors& t) { t.v.strides[2] = 136; })) << "who knows what lies between";
+  EXPECT_FALSE(with([](Tensors& t) { t.q.strides[1] += 4; })) << "rows begin within chunks";
+  EXPECT_FALSE(with([](Tensors& t) { t.q.strides[0] = 0; })) << "sequences are broadcast";
+}
+
+TEST(HopperForward, LeavesHeadsWhereTheyLieIfItCan) {
+  const auto shifts = [](const char* text) { return Forward::shifts(Problem::parse(text), {}); };
+  for (const char* problem :
+       {"b1 sq128 h8 d129 bf16", "b1 sq9999 h16 d129 fp16 causal", "b1 sq128 h4 d130 bf16",
+        "b1 sq128 h8 d201 dv97 bf16 w9:0", "b1 sq128 h8 d129 bf16 bias:hqk",
+        "lq9,3 lk9,3 h8 d129 bf16", "b1 sq128 h2 d60 bf16"})
+    EXPECT_TRUE(shifts(problem)) << problem;
+  for (const char* problem :
+       {"b1 sq128 h8 d128 bf16", "b1 sq128 h7 d129 bf16", "b1 sq128 h8 hk4 d129 bf16",
+        "b1 sq128 h8 d131 bf16", "b1 sq128 h8 d123 bf16", "b1 sq128 sk4096 h8 d65 bf16"})
+    EXPECT_FALSE(shifts(problem)) << problem;
+}
+
 TEST(HopperForward, TakesABiasWhoseRowsAreAligned) {
   alignas(16) static std::array<std::uint16_t, 4096> memory;
   const auto view = TensorView::contiguous(memory.data(), DType::bf16, {2, 8, 2, 64});
@@ -232,26 +263,28 @@ class HopperForwardOnGpu : public test::OnGpuWithCompiler {
     if (!IsSkipped() && device().capability_major() != 9) GTEST_SKIP() << "no Hopper";
   }
 
-  /// Of one head in bf16 whose queries are 0.046 throughout. What keys and values hold is told by
-  /// functions of the row and the column, and a bias of keys by one of the key.
+  /// In bf16, of heads whose queries are 0.046 throughout. What keys and values hold is told by
+  /// functions of the row and the column, of all heads, and a bias of keys by one of the key.
   template <class Keys, class Values>
   static std::vector<float> output_of(const Problem& problem, SoftmaxReference reference, Keys keys,
                                       Values values, const std::vector<float>& bias_of_keys = {}) {
     const driver::ContextScope scope(device());
     const PlanOptions options{.reference = reference};
-    const Forward forward(device(), problem, options);
+    const bool shifted = Forward::shifts(problem, options);
+    const Forward forward(device(), problem, options, shifted);
     const driver::Stream stream(device());
+    const std::int64_t columns = problem.heads * problem.dim;
     const auto operand_of = [&](auto number) {
       std::vector<std::uint16_t> operand;
       for (std::int64_t row = 0; row < problem.keys(); ++row) {
-        for (std::int64_t column = 0; column < problem.dim; ++column) {
+        for (std::int64_t column = 0; column < columns; ++column) {
           operand.push_back(upper_half(number(row, column)));
         }
       }
       return operand;
     };
     const std::vector<std::uint16_t> k_there = operand_of(keys), v_there = operand_of(values);
-    std::vector<std::uint16_t> result(static_cast<std::size_t>(problem.seqlen_q * problem.dim));
+    std::vector<std::uint16_t> result(static_cast<std::size_t>(problem.seqlen_q * columns));
     const std::size_t q_bytes = result.size() * 2, k_bytes = k_there.size() * 2;
     const driver::DeviceMemory q(device(), q_bytes), k(device(), k_bytes), v(device(), k_bytes);
     const driver::DeviceMemory out(device(), q_bytes);
@@ -259,13 +292,14 @@ class HopperForwardOnGpu : public test::OnGpuWithCompiler {
     for (const float x : bias_of_keys) bias_there.push_back(upper_half(x));
     const driver::DeviceMemory bias(device(), bias_there.size() * 2);
     driver::copy_async(bias.data(), bias_there.data(), bias_there.size() * 2, stream.get());
-    const driver::DeviceMemory workspace(device(),
-                                         Forward::workspace_bytes(device(), problem, options));
+    const driver::DeviceMemory workspace(
+        device(), Forward::workspace_bytes(device(), problem, options, shifted));
     driver::fill_async(q.data(), 0x3D, q_bytes, stream.get());
     driver::copy_async(k.data(), k_there.data(), k_bytes, stream.get());
     driver::copy_async(v.data(), v_there.data(), k_bytes, stream.get());
     const auto view = [&](const driver::DeviceMemory& memory, std::int64_t rows) {
-      return TensorView::contiguous(memory.data(), DType::bf16, {1, rows, 1, problem.dim},
+      return TensorView::contiguous(memory.data(), DType::bf16,
+                                    {1, rows, problem.heads, problem.dim},
                                     {.kind = strobe::Device::Kind::cuda});
     };
     Tensors tensors{.q = view(q, problem.seqlen_q),
@@ -373,6 +407,35 @@ TEST_F(HopperForwardOnGpu, WhatAMaskHidesMayBeAnything) {
       ASSERT_NEAR(output[i], expected[i], 4e-3) << i / 64 << ", " << i % 64;
     for (std::size_t i = 149 * 64; i < output.size(); ++i)
       ASSERT_FALSE(std::isfinite(output[i])) << i % 64;
+  }
+}
+
+TEST_F(HopperForwardOnGpu, HeadsThatShareChunksDoNotMindEachOther) {
+  constexpr std::int64_t kDim = 17;
+  constexpr std::int64_t kHeads = 8;
+  const auto head_of = [](std::int64_t column) { return column / kDim; };
+  for (const bool causal : {false, true}) {
+    const Problem problem{.seqlen_q = 70, .heads = kHeads, .dim = kDim, .causal = causal};
+    ASSERT_TRUE(Forward::shifts(problem, {}));
+    const auto output_with = [&](float odd) {
+      const auto number = [&](std::int64_t row, std::int64_t column) {
+        const bool is_odd = head_of(column) == 3 && row % 7 == 0;
+        return is_odd ? odd : static_cast<float>((row * 64 + column) * 7 % 11) / 8 - 0.5F;
+      };
+      return output_of(problem, SoftmaxReference::running, number, number);
+    };
+    const std::vector<float> expected = output_with(0);
+    for (const float odd :
+         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      const std::vector<float> output = output_with(odd);
+      for (std::size_t i = 0; i < output.size(); ++i) {
+        const auto column = static_cast<std::int64_t>(i) % (kDim * kHeads);
+        if (head_of(column) == 3)
+          ASSERT_FALSE(std::isfinite(output[i])) << i;
+        else
+          ASSERT_NEAR(output[i], expected[i], 4e-3) << i / (kDim * kHeads) << ", " << column;
+      }
+    }
   }
 }
 

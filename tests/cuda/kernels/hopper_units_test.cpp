@@ -143,8 +143,8 @@ class HopperUnits : public test::OnGpuWithCompiler {
   static constexpr const char* kLoad =
       "if (one) {\n"
       "  ptx::arrive_and_expect(barrier, 16384);\n"
-      "  ptx::load_box(A, first, {{0, 0, 0, 0}}, barrier, policy);\n"
-      "  ptx::load_box(B, second, {{0, 0, 0, 0}}, barrier, policy);\n"
+      "  ptx::load_box(A, first, BoxOrigin{{0, 0, 0, 0}}, barrier, policy);\n"
+      "  ptx::load_box(B, second, BoxOrigin{{0, 0, 0, 0}}, barrier, policy);\n"
       "}\n";
   static constexpr const char* kArrived = "ptx::wait_for_phase(barrier, 0);\n";
   static constexpr const char* kFence = "ptx::wgmma_fence();\n";
@@ -364,12 +364,12 @@ TEST_F(EmulatedHopperUnits, NoticeWhatIsMissingAroundCopies) {
       << "the one before";
   EXPECT_THROW(run("if (one) { ptx::init_barrier(barrier + 8, 1);\n"
                    "ptx::arrive_and_expect(barrier + 8, 8192);\n"
-                   "ptx::load_box(A, first, {{0, 0, 0, 0}}, barrier + 8, policy);\n"
+                   "ptx::load_box(A, first, BoxOrigin{{0, 0, 0, 0}}, barrier + 8, policy);\n"
                    "ptx::wait_for_phase(barrier + 8, 0); }\n"),
                driver::CudaError)
       << "the fence of the barrier";
   EXPECT_THROW(run("if (one) { ptx::arrive_and_expect(barrier, 8200);\n"
-                   "ptx::load_box(A, first, {{0, 0, 0, 0}}, barrier, policy); }\n"
+                   "ptx::load_box(A, first, BoxOrigin{{0, 0, 0, 0}}, barrier, policy); }\n"
                    "ptx::wait_for_phase(barrier, 0);\n"),
                driver::CudaError)
       << "as many bytes as were announced";

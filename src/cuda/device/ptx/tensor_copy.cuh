@@ -1,5 +1,5 @@
 #pragma once
-// Hopper's unit that copies boxes of tensors of four axes between global and shared memory, and
+// Hopper's unit that copies boxes of tensors between global and shared memory, and
 // adds to sums in global memory. What lies outside of the tensor is zero where it is read and left
 // out where it is written.
 
@@ -14,9 +14,11 @@ struct alignas(64) TensorMap {
 };
 
 /// Where a box begins. The innermost axis comes first.
-struct BoxOrigin {
-  int at[4];
+template <int axes>
+struct BoxAt {
+  int at[axes];
 };
+using BoxOrigin = BoxAt<4>;
 
 namespace ptx {
 
@@ -38,6 +40,16 @@ STROBE_DEVICE void load_box(Word to, const TensorMap& map, const BoxOrigin& orig
       "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
       "l"(&map), "r"(barrier), "r"(origin.at[0]), "r"(origin.at[1]), "r"(origin.at[2]),
       "r"(origin.at[3]), "l"(static_cast<unsigned long long>(policy))
+      : "memory");
+}
+
+STROBE_DEVICE void load_box(Word to, const TensorMap& map, const BoxAt<5>& origin, Word barrier,
+                            CachePolicy policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;" ::"r"(to),
+      "l"(&map), "r"(barrier), "r"(origin.at[0]), "r"(origin.at[1]), "r"(origin.at[2]),
+      "r"(origin.at[3]), "r"(origin.at[4]), "l"(static_cast<unsigned long long>(policy))
       : "memory");
 }
 

@@ -29,6 +29,8 @@ class ForwardPass {
   Problem problem_;
   PlanOptions options_;
   std::unique_ptr<const PaddedPass<hopper_forward::Forward>> hopper_{};
+  /// For heads that it would copy, but which may also be taken as they lie.
+  std::unique_ptr<const hopper_forward::Forward> hopper_in_place_{};
   mutable std::once_flag portable_once_{};
   /// Beside the other one, made when the first operands come that lie as only it can take them.
   mutable std::unique_ptr<const portable_forward::Forward> portable_{};

@@ -14,15 +14,13 @@ class Epilogue {
   /// Starts to store the gradients of the warpgroup's keys by way of `rows`, where the keys were.
   template <int tiles>
   STROBE_DEVICE void store_keys(float (&sums)[tiles][4], Word rows, const TensorMap& map) const {
-    store<KeyTile, config::kDim>(sums, params_.scale, rows, map, params_.dk, params_.dk_strides,
-                                 params_.k_place);
+    store<KeyTile, config::kDim>(sums, params_.scale, rows, map, params_.dk, params_.dk_strides);
   }
   /// Likewise of values.
   template <int tiles>
   STROBE_DEVICE void store_values(float (&sums)[tiles][4], Word rows, const TensorMap& map) const {
     const float scale = config::kDropout ? params_.dropout_scale : 1.0F;
-    store<ValueTile, config::kValueDim>(sums, scale, rows, map, params_.dv, params_.dv_strides,
-                                        params_.v_place);
+    store<ValueTile, config::kValueDim>(sums, scale, rows, map, params_.dv, params_.dv_strides);
   }
 
   /// Shared memory must be there until the stores have read it.
@@ -31,11 +29,10 @@ class Epilogue {
   }
 
  private:
-  /// Sums times `factor`, whose columns lie as the heads at `place`. Says so if any of them is not
-  /// finite.
+  /// Sums times `factor`. Says so if any of them is not finite.
   template <class RowTile, int dim, int tiles>
   STROBE_DEVICE void store(float (&sums)[tiles][4], float factor, Word rows, const TensorMap& map,
-                           void* to, const RowStrides& strides, const HeadPlace& place) const {
+                           void* to, const RowStrides& strides) const {
     constexpr bool kWholeChunks = !config::kShifted && dim % kChunkElements == 0;
     float probe = 0;  // NaN if anything is not finite
 #pragma unroll
@@ -53,7 +50,7 @@ class Epilogue {
         (config::kVariableLength && first_key_ + kWarpgroupRows > block_.sequence.length_k)) {
       const RowCopy copy = {
           0, larger(smaller(block_.sequence.length_k - first_key_, kWarpgroupRows), 0),
-          config::kShifted ? HeadColumns(place, block_.head).first : 0,
+          config::kShifted ? column_of_head<dim>(block_.head) : 0,
           static_cast<int>(threadIdx.x) % kWarpgroupThreads, kWarpgroupThreads};
       copy.store<RowTile, dim, kWholeChunks>(rows, block_.rows(to, strides, first_key_),
                                              strides.row);

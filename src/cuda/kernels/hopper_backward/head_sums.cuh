@@ -159,7 +159,7 @@ class HeadSums {
                           part.first_query * strides.row + part.head * strides.head;
     const RowCopy copy = {0,
                           larger(smaller(params_.seqlen_q - part.first_query, kWarpgroupRows), 0),
-                          config::kShifted ? HeadColumns(params_.q_place, part.head).first : 0,
+                          config::kShifted ? column_of_head<config::kDim>(part.head) : 0,
                           static_cast<int>(threadIdx.x) % kWarpgroupThreads, kWarpgroupThreads};
     copy.store<RowTile, config::kDim, kWholeChunks>(staging, rows, strides.row);
   }

@@ -194,27 +194,21 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
 
 bool Backward::shifts(const Problem& problem, const PlanOptions& options) {
   const HopperBackwardFeatures features = features_of(problem, options, true);
-  // Rows that are no whole sectors are loaded more slowly, again for every block of keys, while
-  // they are copied once. What is loaded has few registers to clear it with beside a search for
-  // sequences or windows, and the gradients of a bias are computed from aligned rows. Some dims
-  // would need wider tiles than copies do, for which dk and dv have no room beside each other.
-  constexpr std::int64_t kManyKeys = 4096;
+  // What is loaded has few registers to clear it with beside a search for sequences or windows, and
+  // the gradients of a bias are computed from aligned rows. Some dims would need wider tiles than
+  // copies do, for which dk and dv have no room beside each other.
   const bool has_room = !features.window_left && !features.variable_length && !features.bias;
-  const bool is_short = problem.keys() < kManyKeys;
   const auto of_copies = choose_hopper_backward(features_of(problem, options, false)).shape;
-  return has_shifted_heads(problem) && is_short && has_room && most_columns(features) <= kMaxDim &&
+  return has_shifted_heads(problem) && has_room && most_columns(features) <= kMaxDim &&
+         is_better_than_copies(problem.keys(), most_columns(features)) &&
          choose_hopper_backward(features).shape == of_copies;
 }
 
 bool Backward::takes(const HopperBackwardFeatures& features, const Tensors& tensors) {
   if (tensors.bias.given() && !has_boxes(bias_rows(tensors.bias))) return false;
   if (features.shifted) {
-    return has_rows_of_heads(tensors.q, key_columns(features)) &&
-           has_rows_of_heads(tensors.k, key_columns(features)) &&
-           has_rows_of_heads(tensors.v, value_columns(features)) &&
-           has_rows_of_heads(tensors.dout, value_columns(features)) &&
-           heads_agree(tensors.q, tensors.k) && heads_agree(tensors.q, tensors.dq) &&
-           heads_agree(tensors.v, tensors.dout);
+    return has_dense_heads(tensors.q) && has_dense_heads(tensors.k) && has_dense_heads(tensors.v) &&
+           has_dense_heads(tensors.dout) && has_dense_heads(tensors.dq);
   }
   const auto lies_well = [](const TensorView& gradient, int dim) {
     return dim % kChunkElements != 0 || has_boxes(gradient);
@@ -321,8 +315,7 @@ int Backward::blocks_of_sequence(std::int64_t of_all) const {
   return static_cast<int>(problem_.varlen() ? of_all : of_all / problem_.batch);
 }
 
-HopperBackwardParams Backward::params(const PortableBackwardParams& rows, const Tensors& tensors,
-                                      void* workspace) const {
+HopperBackwardParams Backward::params(const PortableBackwardParams& rows, void* workspace) const {
   std::byte* const begin = aligned_workspace(workspace);
   HopperBackwardParams params{};
   params.statistics = rows.statistics;
@@ -341,12 +334,6 @@ HopperBackwardParams Backward::params(const PortableBackwardParams& rows, const 
   params.dk_strides = rows.dk_strides;
   params.dv_strides = rows.dv_strides;
   params.bias_strides = rows.bias_strides;
-  if (config_.features.shifted) {
-    params.q_place = head_place(tensors.q);
-    params.k_place = head_place(tensors.k);
-    params.v_place = head_place(tensors.v);
-    params.dout_place = head_place(tensors.dout);
-  }
   params.alibi_sequence_stride = rows.alibi_sequence_stride;
   params.rows = rows.rows;
   params.window_left = rows.window_left;
@@ -387,7 +374,7 @@ abi::TensorMap Backward::bias_map(const Tensors& tensors) const {
 void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
   const std::int64_t most_finishers = config_.features.finishes ? 256 : 4096;  // if at all needed
   const PortableBackwardParams rows = row_params(tensors, workspace);
-  const HopperBackwardParams values = params(rows, tensors, workspace);
+  const HopperBackwardParams values = params(rows, workspace);
   const HopperBackwardShape& shape = config_.shape;
   statistics_.compute(problem_, rows, stream);
   if (rows.dsinks != nullptr)

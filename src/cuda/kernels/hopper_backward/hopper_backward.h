@@ -75,8 +75,7 @@ class Backward {
   abi::TensorMap map(const TensorView& view, int box_rows) const;
   abi::TensorMap gradient_map(const TensorView& gradient, int dim) const;
   abi::TensorMap bias_map(const Tensors& tensors) const;
-  HopperBackwardParams params(const PortableBackwardParams& rows, const Tensors& tensors,
-                              void* workspace) const;
+  HopperBackwardParams params(const PortableBackwardParams& rows, void* workspace) const;
 
   Problem problem_;
   HopperBackwardConfig config_;

@@ -77,16 +77,14 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
     ptx::give_registers<config::kProducerRegisters>();
     if (warp == 1) StatisticsLoader(shared, params, bias_map).run();
     if (config::kFinishes && warp == 3) HeadSums(params).clear_next();
-    if constexpr (config::kShifted) {
-      if (warp == 0) {
-        OperandLoader(shared, params, ShiftedOperands(params, shared.control()))
-            .run(key_map, value_map, query_map, dout_map);
-      }
+    const auto load = [&] {
+      OperandLoader(shared, params).run(key_map, value_map, query_map, dout_map);
+    };
+    if constexpr (KeyHeads::kByWarp) {
+      if (warp == 0) return load();
     }
     if (lane_index() != 0) return;
-    if (!config::kShifted && warp == 0) {
-      OperandLoader(shared, params, WholeOperands{}).run(key_map, value_map, query_map, dout_map);
-    }
+    if (!KeyHeads::kByWarp && warp == 0) load();
     if constexpr (kHandsSlicesOver) {
       if (warp >= 2 && warp - 2 < config::kSliceWriters) SliceAdder(shared, params, warp - 2).run();
     }

@@ -27,6 +27,18 @@ using KeyTile = SwizzledTile<config::kBlockKeys, config::kKeyColumns>;      ///<
 using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueColumns>;  ///< at last dv
 using QueryTile = SwizzledTile<config::kBlockQueries, config::kKeyColumns>;
 using DoutTile = SwizzledTile<config::kBlockQueries, config::kValueColumns>;
+
+/// How heads are loaded: keys and values are cleared of others.
+template <class RowTile, int dim, int columns>
+using ClearedHeads = Either<config::kShifted, ShiftedHeads<RowTile, dim, round_up(columns, 16)>,
+                            WholeHeads<RowTile>>;
+using KeyHeads = ClearedHeads<KeyTile, config::kDim, config::kKeyColumns>;
+using ValueHeads = ClearedHeads<ValueTile, config::kValueDim, config::kValueColumns>;
+template <class RowTile, int dim>
+using RowHeads = Either<config::kShifted, HeadsWithOthers<RowTile, dim>, WholeHeads<RowTile>>;
+using QueryHeads = RowHeads<QueryTile, config::kDim>;
+using DoutHeads = RowHeads<DoutTile, config::kValueDim>;
+
 using ScoreTile = SwizzledTile<config::kBlockQueries, config::kBlockKeys>;
 using Bias =
     BiasBlock<Element, config::kBiasPerQuery ? config::kBlockQueries : 1, config::kBlockKeys>;
@@ -180,17 +192,17 @@ struct Control {
   SlotBarriers<kSliceBarriers> slices[config::kSliceWriters];
   unsigned long long added;      ///< all slices to the sums, see HeadSums
   bool adds_last;                ///< likewise
-  unsigned long long landed[4];  ///< keys, values, queries and dout, see ShiftedHeads
+  unsigned long long landed[2];  ///< keys and values, see ShiftedHeads
   KeyBlock block;                ///< with variable lengths
 
   /// By one thread.
   STROBE_DEVICE void init() {
     constexpr int kConsumerWarps = kWarpgroups * 4;
-    constexpr int kFillers = config::kShifted ? 32 : 1;
+    constexpr int kFillers = KeyHeads::kByWarp ? 32 : 1;
     keys.init(kConsumerWarps, kFillers);
     values.init(kConsumerWarps, kFillers);
-    queries.init(kConsumerWarps, kFillers);
-    douts.init(kConsumerWarps, kFillers);
+    queries.init(kConsumerWarps);
+    douts.init(kConsumerWarps);
     // Every lane for what it has read or stored itself, an order that racecheck can follow.
     statistics.init(kConsumerWarps * 32, 32 + (config::kBias ? 1 : 0));
     constexpr int kScoreWarps = config::kSplitsGradients ? 4 : kConsumerWarps;

@@ -2,7 +2,6 @@
 // What a launch of the kernel is told besides the tensor maps; read by the host's compiler and by
 // NVRTC.
 
-#include "device/head_place.cuh"
 #include "kernels/portable_backward/params.cuh"
 
 namespace strobe::cuda {
@@ -26,10 +25,6 @@ struct HopperBackwardParams {
   RowStrides dk_strides;
   RowStrides dv_strides;
   RowStrides bias_strides;  ///< 0 where an axis is broadcast
-  HeadPlace q_place;        ///< these four where heads may begin within chunks
-  HeadPlace k_place;
-  HeadPlace v_place;
-  HeadPlace dout_place;
   long long alibi_sequence_stride;
 
   long long rows;          ///< of the statistics of a head

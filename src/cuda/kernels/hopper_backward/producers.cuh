@@ -7,37 +7,16 @@
 
 namespace strobe::cuda {
 
-/// How all operands are loaded: by one thread, or by a warp.
-struct WholeOperands {
-  WholeHeads<KeyTile> keys{};
-  WholeHeads<ValueTile> values{};
-  WholeHeads<QueryTile> queries{};
-  WholeHeads<DoutTile> douts{};
-};
-struct ShiftedOperands {
-  static constexpr int kColumns = round_up(config::kKeyColumns, 16);  ///< that are multiplied
-  static constexpr int kValueColumns = round_up(config::kValueColumns, 16);
+// Where heads bring others, keys and values are cleared of these, once: so what queries and dout
+// bring is multiplied with zeros, and makes columns of dk and dv that nobody stores.
 
-  ShiftedHeads<KeyTile, config::kDim, kColumns> keys;
-  ShiftedHeads<ValueTile, config::kValueDim, kValueColumns> values;
-  ShiftedHeads<QueryTile, config::kDim, kColumns> queries;
-  ShiftedHeads<DoutTile, config::kValueDim, kValueColumns> douts;
-
-  STROBE_DEVICE ShiftedOperands(const Params& params, Control& control)
-      : keys(params.k_place, control.landed[0]),
-        values(params.v_place, control.landed[1]),
-        queries(params.q_place, control.landed[2]),
-        douts(params.dout_place, control.landed[3]) {}
-};
-
-template <class Operands>
+/// By one thread, or by a warp that clears keys and values.
 class OperandLoader {
  public:
-  STROBE_DEVICE OperandLoader(const Shared& shared, const Params& params, const Operands& operands)
+  STROBE_DEVICE OperandLoader(const Shared& shared, const Params& params)
       : shared_(shared),
         params_(params),
         block_(shared.key_block(params)),
-        operands_(operands),
         queries_(shared.control().queries),
         douts_(shared.control().douts) {}
 
@@ -46,49 +25,40 @@ class OperandLoader {
     const Word keys = SlotFiller<1>(shared_.control().keys).barrier();
     const Word values = SlotFiller<1>(shared_.control().values).barrier();
     const BoxOrigin first_key = block_.key_origin(block_.first_key);
+    const bool leads = !KeyHeads::kByWarp || lane_index() == 0;
+    KeyHeads key_heads(shared_.control().landed[0]);
+    ValueHeads value_heads(shared_.control().landed[1]);
     Walk walk(params_, block_);
     // First what the first scores are made of.
-    operands_.keys.start(shared_.keys(), key_map, first_key, block_.head, keys,
-                         ptx::CachePolicy::evict_first);
-    start(operands_.queries, queries_, to_queries(), query_map, walk);
-    operands_.values.start(shared_.values(), value_map, first_key, block_.head, values,
-                           ptx::CachePolicy::evict_first);
-    start(operands_.douts, douts_, to_douts(), dout_map, walk);
-    operands_.keys.finish(shared_.keys(), block_.head, keys);
-    operands_.values.finish(shared_.values(), block_.head, values);
-    finish_both(walk);
+    key_heads.start(shared_.keys(), key_map, first_key, block_.head, keys,
+                    ptx::CachePolicy::evict_first);
+    if (leads) load(QueryHeads{}, queries_, shared_.queries(queries_.slot()), query_map, walk);
+    value_heads.start(shared_.values(), value_map, first_key, block_.head, values,
+                      ptx::CachePolicy::evict_first);
+    if (leads) load(DoutHeads{}, douts_, shared_.douts(douts_.slot()), dout_map, walk);
+    key_heads.finish(shared_.keys(), block_.head, keys);
+    value_heads.finish(shared_.values(), block_.head, values);
+    if (!leads) return;
     for (walk.next(); !walk.done(); walk.next()) {
-      start(operands_.queries, queries_, to_queries(), query_map, walk);
-      start(operands_.douts, douts_, to_douts(), dout_map, walk);
-      finish_both(walk);
+      load(QueryHeads{}, queries_, shared_.queries(queries_.slot()), query_map, walk);
+      load(DoutHeads{}, douts_, shared_.douts(douts_.slot()), dout_map, walk);
     }
   }
 
  private:
-  STROBE_DEVICE Word to_queries() const { return shared_.queries(queries_.slot()); }
-  STROBE_DEVICE Word to_douts() const { return shared_.douts(douts_.slot()); }
-
-  template <class Rows, class Filler>
-  STROBE_DEVICE void start(const Rows& rows, const Filler& filler, Word to, const TensorMap& map,
-                           const Walk& walk) const {
+  template <class Heads, class Filler>
+  STROBE_DEVICE void load(const Heads& heads, Filler& filler, Word to, const TensorMap& map,
+                          const Walk& walk) const {
     filler.begin();
     const int head = walk.head(params_, block_);
-    rows.start(to, map, block_.query_origin(walk.first_query(), head), head, filler.barrier(),
-               ptx::CachePolicy::evict_last);
-  }
-
-  STROBE_DEVICE void finish_both(const Walk& walk) {
-    const int head = walk.head(params_, block_);
-    operands_.queries.finish(to_queries(), head, queries_.barrier());
-    operands_.douts.finish(to_douts(), head, douts_.barrier());
-    queries_.end();
-    douts_.end();
+    heads.start(to, map, block_.query_origin(walk.first_query(), head), head, filler.barrier(),
+                ptx::CachePolicy::evict_last);
+    filler.end();
   }
 
   const Shared& shared_;
   const Params& params_;
   KeyBlock block_;
-  Operands operands_;
   SlotFiller<config::kQuerySlots> queries_;
   SlotFiller<kStages> douts_;
 };

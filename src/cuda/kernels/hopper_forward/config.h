@@ -16,6 +16,7 @@ struct HopperForwardFeatures {
   Arithmetic arithmetic = Arithmetic::bf16;  ///< bf16 or fp16
   int dim = 128;                             ///< of queries and keys, up to 256
   int value_dim = 128;                       ///< likewise
+  bool shifted = false;  ///< heads may begin within chunks of 16 bytes, see ShiftedHeads
   bool window_left = false;
   bool window_right = false;  ///< also if causal
   bool variable_length = false;
@@ -31,10 +32,10 @@ struct HopperForwardFeatures {
 
 /// Columns of tiles of keys, and of values.
 constexpr int key_columns(const HopperForwardFeatures& features) {
-  return tile_columns(features.dim);
+  return tile_columns(features.dim, features.shifted);
 }
 constexpr int value_columns(const HopperForwardFeatures& features) {
-  return tile_columns(features.value_dim);
+  return tile_columns(features.value_dim, features.shifted);
 }
 constexpr int most_columns(const HopperForwardFeatures& features) {
   return std::max(key_columns(features), value_columns(features));
@@ -235,6 +236,7 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
                         {"kValueDim", features.value_dim},
                         {"kKeyColumns", key_columns(features)},
                         {"kValueColumns", value_columns(features)},
+                        {"kShifted", features.shifted},
                         {"kWindowLeft", features.window_left},
                         {"kWindowRight", features.window_right},
                         {"kVariableLength", features.variable_length},

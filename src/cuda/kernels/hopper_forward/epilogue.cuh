@@ -56,7 +56,7 @@ class Epilogue {
   /// Returns whether a row came out wrong; see HiddenValues.
   STROBE_DEVICE bool normalise(Output& output, const Softmax& softmax,
                                RowResult (&results)[Output::kRows]) const {
-    const float sink = config::kSinks ? params_.sinks[tile_.head] : minus_infinity();
+    const float sink = sink_of(params_);
     bool wrong = false;
 #pragma unroll
     for (int r = 0; r < Output::kRows; ++r) {
@@ -74,8 +74,15 @@ class Epilogue {
         }
       }
       wrong = wrong || (probe != 0 && is_finite(results[r].lse));
+      if constexpr (config::kShifted) wrong = wrong || has_lost_scores(results[r].lse);
     }
     return wrong;
+  }
+
+  /// Where heads bring others: keys of these are multiplied with zeros, which is NaN if they are
+  /// not finite.
+  STROBE_DEVICE static bool has_lost_scores(float lse) {
+    return lse != lse;
   }
 
   STROBE_DEVICE void store_boxes(Word staging) const {
@@ -92,7 +99,10 @@ class Epilogue {
   /// this warp.
   STROBE_DEVICE void store_rows(Word staging) const {
     const int rows = larger(smaller(sequence().length_q - warp_query(), 16), 0);
-    const RowCopy copy = {warp_in_group() * 16, rows, 0, lane_index(), 32};
+    const int value_head = tile_.head / params_.heads_per_key_head;
+    const RowCopy copy = {warp_in_group() * 16, rows,
+                          config::kShifted ? column_of_head<config::kValueDim>(value_head) : 0,
+                          lane_index(), 32};
     copy.store<OutputTile, config::kValueDim, kWholeChunks>(
         staging, output_rows() + warp_query() * params_.out_strides.row, params_.out_strides.row);
   }
@@ -109,8 +119,9 @@ class Epilogue {
     }
   }
 
-  /// Computes rows again where values that are not finite lie behind the mask, or sums overflowed.
-  STROBE_DEVICE void recompute(const RowResult (&results)[Output::kRows]) const {
+  /// Computes rows again where values that are not finite lie behind the mask, or sums overflowed,
+  /// or scores were lost.
+  STROBE_DEVICE void recompute(RowResult (&results)[Output::kRows]) const {
     if (is_first_of_warpgroup()) ptx::wait_for_stores();
     ptx::sync_threads(barrier_, kWarpgroupThreads);
     const Params& params = ptx::again(params_);
@@ -132,13 +143,24 @@ class Epilogue {
     const Storage* const q = at(params.q, params.q_strides, sequence().first_q, tile_.head);
     Storage* const out = output_rows();
     for (int row = 0; row < 16; ++row) {
-      const float lse =
-          __shfl_sync(kAllLanes, row < 8 ? results[0].lse : results[1].lse, row % 8 * 4);
+      float lse = __shfl_sync(kAllLanes, row < 8 ? results[0].lse : results[1].lse, row % 8 * 4);
       const int query = warp_query() + row;
+      if constexpr (config::kShifted) {
+        if (query < sequence().length_q && has_lost_scores(lse)) {
+          lse = values.lse(q + query * params.q_strides.row, query,
+                           mask_of(params, sequence()).visible(query), sink_of(params));
+          if (lane_index() / 4 == row % 8) (row < 8 ? results[0] : results[1]).lse = lse;
+        }
+      }
       if (query >= sequence().length_q || !is_finite(lse)) continue;
       values.recompute(q + query * params.q_strides.row, out + query * params.out_strides.row,
                        query, mask_of(params, sequence()).visible(query), lse);
     }
+    if constexpr (config::kShifted) store_lse(results);
+  }
+
+  STROBE_DEVICE float sink_of(const Params& params) const {
+    return config::kSinks ? params.sinks[tile_.head] : minus_infinity();
   }
 
   /// A row of the sequence and a head.

@@ -25,7 +25,7 @@ HopperForwardFeatures features_of(const Problem& problem) {
 
 /// Whether the copy unit stores rows, which must be whole chunks.
 bool stores_boxes(const HopperForwardFeatures& features) {
-  return value_columns(features) == features.value_dim;
+  return !features.shifted && features.value_dim % kChunkElements == 0;
 }
 
 std::int64_t query_blocks(const Problem& problem, const HopperForwardConfig& config) {
@@ -51,14 +51,17 @@ Work work_of(const Problem& problem, int multiprocessors) {
 }
 
 HopperForwardFeatures features_of(const Problem& problem, const PlanOptions& options,
-                                  const Work& work) {
+                                  const Work& work, bool shifted) {
   HopperForwardFeatures features = features_of(problem);
+  features.shifted = shifted;
   features.reference = choose_reference(features, work, options.reference);
   return features;
 }
 
 constexpr std::string_view options_text(const HopperForwardFeatures& features) {
-  return features.reference == Reference::fixed ? "reference fixed" : "";
+  const bool fixed = features.reference == Reference::fixed;
+  if (features.shifted) return fixed ? "reference fixed, shifted" : "shifted";
+  return fixed ? "reference fixed" : "";
 }
 
 jit::Tunable tunable(const driver::Device& device, const Problem& problem,
@@ -71,12 +74,18 @@ jit::Tunable tunable(const driver::Device& device, const Problem& problem,
 }
 
 Chosen<HopperForwardConfig> config_of(const driver::Device& device, const Problem& problem,
-                                      const PlanOptions& options) {
+                                      const PlanOptions& options, bool shifted) {
   const Work work = work_of(problem, device.multiprocessors());
-  const HopperForwardFeatures features = features_of(problem, options, work);
+  const HopperForwardFeatures features = features_of(problem, options, work, shifted);
   const auto read = [&](std::string_view text) { return parse_variant(text, features, work); };
   return choose_variant(choose_hopper_forward(features, work), options.variant, read, kVariantForm,
                         tunable(device, problem, features));
+}
+
+/// Of dense tensors.
+HopperForwardFeatures usual_features(const Problem& problem, const PlanOptions& options,
+                                     const Work& work) {
+  return features_of(problem, options, work, Forward::shifts(problem, options));
 }
 
 }  // namespace
@@ -109,6 +118,13 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
       add({.dim = dim, .value_dim = dim, .window_right = causal}, kShort);
   }
   add({.arithmetic = Arithmetic::fp16, .dim = 129, .value_dim = 129}, kShort);
+  for (const bool causal : {false, true})
+    add({.dim = 129, .value_dim = 129, .shifted = true, .window_right = causal}, kShort);
+  add({.dim = 65, .value_dim = 130, .shifted = true, .window_left = true, .variable_length = true},
+      kShort);
+  add({.dim = 100, .value_dim = 36, .shifted = true, .softcap = true, .dropout = true}, kShort);
+  add({.dim = 129, .value_dim = 129, .shifted = true, .bias = true, .bias_per_query = true},
+      kShort);
   add({.dim = 59, .value_dim = 59, .variable_length = true}, kShort);
   add({.dim = 249, .value_dim = 33, .window_left = true, .sinks = true}, kShort);
   for (const int dim : {64, 128, 256})
@@ -176,8 +192,21 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
          problem.value_dim() <= kMaxDim;
 }
 
+bool Forward::shifts(const Problem& problem, const PlanOptions& options) {
+  const Work work = work_of(problem, Work{}.multiprocessors);
+  const HopperForwardFeatures features = features_of(problem, options, work, true);
+  const auto of_copies = choose_hopper_forward(features_of(problem, options, work, false), work);
+  return has_shifted_heads(problem) && has_head_periods(problem) &&
+         most_columns(features) <= kMaxDim &&
+         is_better_than_copies(problem.keys(), most_columns(features)) &&
+         choose_hopper_forward(features, work).shape == of_copies.shape;
+}
+
 bool Forward::takes(const HopperForwardFeatures& features, const Tensors& tensors) {
   if (tensors.bias.given() && !has_boxes(bias_rows(tensors.bias))) return false;
+  if (features.shifted) {
+    return has_dense_heads(tensors.q) && has_dense_heads(tensors.k) && has_dense_heads(tensors.v);
+  }
   return has_boxes(tensors.q) && has_boxes(tensors.k) && has_boxes(tensors.v) &&
          (!stores_boxes(features) || has_boxes(tensors.out));
 }
@@ -185,7 +214,7 @@ bool Forward::takes(const HopperForwardFeatures& features, const Tensors& tensor
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options,
                                   int multiprocessors) {
   const Work work = work_of(problem, multiprocessors);
-  const HopperForwardFeatures features = features_of(problem, options, work);
+  const HopperForwardFeatures features = usual_features(problem, options, work);
   const HopperForwardConfig usual = choose_hopper_forward(features, work);
   return variant_texts(usual.shape, worth_trying(features), variant_text);
 }
@@ -193,7 +222,7 @@ std::vector<std::string> variants(const Problem& problem, const PlanOptions& opt
 jit::KernelDescription describe(const Problem& problem, const PlanOptions& options,
                                 int multiprocessors) {
   const Work work = work_of(problem, multiprocessors);
-  const HopperForwardFeatures features = features_of(problem, options, work);
+  const HopperForwardFeatures features = usual_features(problem, options, work);
   if (options.variant.empty()) return description(choose_hopper_forward(features, work));
   const auto config = parse_variant(options.variant, features, work);
   if (!config) refuse_variant(options.variant, kVariantForm);
@@ -203,7 +232,7 @@ jit::KernelDescription describe(const Problem& problem, const PlanOptions& optio
 void keep_variant(const driver::Device& device, const Problem& problem, const PlanOptions& options,
                   const std::optional<TunedVariant>& tuned) {
   const Work work = work_of(problem, device.multiprocessors());
-  jit::keep_tuned_variant(tunable(device, problem, features_of(problem, options, work)), tuned);
+  jit::keep_tuned_variant(tunable(device, problem, usual_features(problem, options, work)), tuned);
 }
 
 Forward::Arrays::Arrays(const Problem& problem, const HopperForwardConfig& config) {
@@ -215,12 +244,13 @@ Forward::Arrays::Arrays(const Problem& problem, const HopperForwardConfig& confi
 }
 
 std::size_t Forward::workspace_bytes(const driver::Device& device, const Problem& problem,
-                                     const PlanOptions& options) {
-  return Arrays(problem, config_of(device, problem, options).config).bytes;
+                                     const PlanOptions& options, bool shifted) {
+  return Arrays(problem, config_of(device, problem, options, shifted).config).bytes;
 }
 
-Forward::Forward(const driver::Device& device, const Problem& problem, const PlanOptions& options)
-    : Forward(device, problem, config_of(device, problem, options)) {}
+Forward::Forward(const driver::Device& device, const Problem& problem, const PlanOptions& options,
+                 bool shifted)
+    : Forward(device, problem, config_of(device, problem, options, shifted)) {}
 
 Forward::Forward(const driver::Device& device, const Problem& problem,
                  const Chosen<HopperForwardConfig>& chosen)
@@ -247,6 +277,7 @@ TuningRecord Forward::tuning() const {
           {"tiles", shape.pairs                               ? "in pairs"
                     : asks_for_tiles(config_.features, shape) ? "on demand"
                                                               : "in order"},
+          {"heads", config_.features.shifted ? "within chunks" : "at chunks"},
           {"reference", config_.features.reference == Reference::fixed ? "fixed" : "running"},
           {"registers", concat(kernel_->resources().front().registers)},
           {"shared", concat(shared_bytes(config_))},
@@ -290,6 +321,10 @@ void Forward::put_in_order(const HopperForwardParams& of_tiles, SequenceTiles* o
   driver::launch(order_, {.block = {.x = kHopperOrderThreads}}, stream, params);
 }
 
+abi::TensorMap Forward::map(const TensorView& view, int box_rows) const {
+  return config_.features.shifted ? row_map(view, box_rows) : tensor_map(view, box_rows);
+}
+
 abi::TensorMap Forward::output_map(const TensorView& out) const {
   return stores_boxes(config_.features) ? tensor_map(out, kWarpgroupRows) : abi::TensorMap{};
 }
@@ -311,10 +346,8 @@ void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) c
       {.grid = {.x = static_cast<unsigned>(std::min(values.tiles, device_.multiprocessors()))},
        .block = {.x = static_cast<unsigned>(config_.threads())},
        .dynamic_shared_bytes = shared_bytes(config_)},
-      stream, tensor_map(tensors.q, kWarpgroupRows),
-      tensor_map(tensors.k, config_.shape.block_keys),
-      tensor_map(tensors.v, config_.shape.block_keys), output_map(tensors.out), bias_map(tensors),
-      values);
+      stream, map(tensors.q, kWarpgroupRows), map(tensors.k, config_.shape.block_keys),
+      map(tensors.v, config_.shape.block_keys), output_map(tensors.out), bias_map(tensors), values);
 }
 
 }  // namespace strobe::cuda::hopper_forward

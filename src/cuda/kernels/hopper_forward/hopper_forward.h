@@ -38,15 +38,20 @@ void keep_variant(const driver::Device& device, const Problem& problem, const Pl
 /// The kernel planned for one problem on one device.
 class Forward {
  public:
-  /// Compiles it, if nobody has before.
-  Forward(const driver::Device& device, const Problem& problem, const PlanOptions& options);
+  /// Compiles it, if nobody has before: for heads that begin at multiples of 16 bytes, or `shifted`
+  /// for those that do not.
+  Forward(const driver::Device& device, const Problem& problem, const PlanOptions& options,
+          bool shifted = false);
+
+  /// Whether dense tensors have heads that do not, and that is better than to copy them.
+  static bool shifts(const Problem& problem, const PlanOptions& options);
 
   TuningRecord tuning() const;
   static std::size_t workspace_bytes(const driver::Device& device, const Problem& problem,
-                                     const PlanOptions& options);
+                                     const PlanOptions& options, bool shifted = false);
 
-  /// Whether the unit can copy tensors that lie so: their heads begin at multiples of 16 bytes, and
-  /// no axis is broadcast or runs backwards, but for a bias that serves several sequences or heads.
+  /// Whether the unit can copy tensors that lie so: heads begin where it was compiled for, and no
+  /// axis is broadcast or runs backwards, but for a bias that serves several sequences or heads.
   bool takes(const Tensors& tensors) const { return takes(config_.features, tensors); }
   static bool takes(const HopperForwardFeatures& features, const Tensors& tensors);
 
@@ -66,6 +71,7 @@ class Forward {
   Forward(const driver::Device& device, const Problem& problem,
           const Chosen<HopperForwardConfig>& chosen);
 
+  abi::TensorMap map(const TensorView& view, int box_rows) const;
   abi::TensorMap output_map(const TensorView& out) const;
   abi::TensorMap bias_map(const Tensors& tensors) const;
   HopperForwardParams params(const Tensors& tensors, std::byte* workspace) const;

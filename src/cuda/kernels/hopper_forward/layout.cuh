@@ -23,12 +23,21 @@ constexpr ptx::HalfType kHalfType = ElementOf<config::kArithmetic>::kType;
 constexpr int kBlockQueries = config::kWarpgroups * kWarpgroupRows;
 constexpr int kConsumerWarps = config::kWarpgroups * 4;
 constexpr int kColumns = round_up(config::kKeyColumns, 16);  ///< that are multiplied
-constexpr bool kWholeChunks = config::kValueDim % kChunkElements == 0;
+constexpr bool kWholeChunks = config::kValueDim % kChunkElements == 0 && !config::kShifted;
 
 using QueryTile = SwizzledTile<kWarpgroupRows, config::kKeyColumns>;  ///< a warpgroup's
 using OutputTile = SwizzledTile<kWarpgroupRows, config::kValueColumns>;
 using KeyTile = SwizzledTile<config::kBlockKeys, config::kKeyColumns>;
 using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueColumns>;
+
+/// How heads are loaded. Where they bring others, queries are cleared of these: so keys of others
+/// are multiplied with zeros, and their values make columns of the output that nobody stores.
+using QueryHeads = Either<config::kShifted, ShiftedHeads<QueryTile, config::kDim, kColumns>,
+                          WholeHeads<QueryTile>>;
+template <class BlockTile, int dim>
+using BlockHeads = Either<config::kShifted, HeadsWithOthers<BlockTile, dim>, WholeHeads<BlockTile>>;
+using KeyHeads = BlockHeads<KeyTile, config::kDim>;
+using ValueHeads = BlockHeads<ValueTile, config::kValueDim>;
 
 using Scores = Accumulator<1, config::kBlockKeys / 8>;
 using Output = Accumulator<1, config::kValueColumns / 8>;
@@ -36,10 +45,11 @@ using Softmax = OnlineSoftmax<Scores::kRows, false>;
 using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
 constexpr bool kFixedReference = config::kReference == Reference::fixed;
 /// Whether output that is not finite may be wrong: because keys that a query does not see, other
-/// than zeros, were multiplied all the same, or because weights above 1 were.
+/// than zeros, were multiplied all the same, or other heads' keys with zeros, or because weights
+/// above 1 were.
 constexpr bool kMayBeWrong = config::kWindowLeft || config::kWindowRight ||
                              config::kVariableLength || config::kBias || config::kDropout ||
-                             kFixedReference;
+                             config::kShifted || kFixedReference;
 
 constexpr LogitFeatures kLogitFeatures = {config::kSoftcap, config::kBias, config::kAlibi, false};
 using HeadLogits = Logits<kLogitFeatures, Element>;
@@ -80,13 +90,17 @@ struct Control {
   SlotBarriers<config::kStages> keys;
   SlotBarriers<config::kStages> values;
   SlotBarriers<kTileSlots> tiles;
+  unsigned long long landed[config::kWarpgroups];  ///< queries, see ShiftedHeads
   Tile tile[kTileSlots];
 
   /// By one thread.
   STROBE_DEVICE void init() {
     constexpr int kLoaders = 3;
 #pragma unroll
-    for (int i = 0; i < config::kWarpgroups; ++i) queries[i].init(1);
+    for (int i = 0; i < config::kWarpgroups; ++i) {
+      queries[i].init(1, QueryHeads::kByWarp ? 32 : 1);
+      ptx::init_barrier(ptx::shared_address(&landed[i]), 1);
+    }
     keys.init(kConsumerWarps, 1 + kBiasBlocks);
     values.init(kConsumerWarps);
     tiles.init(kLoaders + kConsumerWarps);

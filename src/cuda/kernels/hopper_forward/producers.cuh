@@ -1,13 +1,15 @@
 #pragma once
-// The roles of the first warpgroup, one thread each: one hands out tiles, the others load queries,
-// keys and values ahead of those who use them.
+// The roles of the first warpgroup, one thread each, or a warp for queries that have to be cleared
+// of other heads: one hands out tiles, the others load queries, keys and values ahead of those who
+// use them.
 
 #include "device/schedule.cuh"
 #include "kernels/hopper_forward/layout.cuh"
 
 namespace strobe::cuda {
 
-/// How loaders see the tiles that are handed out.
+/// How loaders, threads or warps, see the tiles that are handed out.
+template <bool by_warp>
 class TileReader {
  public:
   STROBE_DEVICE explicit TileReader(Control& control) : control_(control), slots_(control.tiles) {}
@@ -16,7 +18,8 @@ class TileReader {
   STROBE_DEVICE bool next(Tile& tile) {
     slots_.wait();
     tile = control_.tile[slots_.slot()];
-    slots_.release(slots_.slot());
+    if constexpr (by_warp) __syncwarp();
+    if (!by_warp || lane_index() == 0) slots_.release(slots_.slot());
     slots_.next();
     return tile.exists();
   }
@@ -101,24 +104,36 @@ class QueryLoader {
       : shared_(shared), map_(map), params_(params) {}
 
   STROBE_DEVICE void run() const {
-    Control& control = shared_.control();
-    TileReader tiles(control);
+    TileReader<QueryHeads::kByWarp> tiles(shared_.control());
     SlotTurn<config::kQuerySlots> turn;
     for (Tile tile; tiles.next(tile); turn.next()) {
       const int first = sequence_of(params_, tile).first_q + tile.first_query;
 #pragma unroll
       for (int i = 0; i < config::kWarpgroups; ++i) {
-        const Word barrier = ptx::shared_address(&control.queries[i].full[turn.slot()]);
-        ptx::wait_for_phase(ptx::shared_address(&control.queries[i].empty[turn.slot()]),
-                            turn.parity() ^ 1);
-        load_tile<QueryTile>(shared_.queries(turn.slot(), i), map_,
-                             box_origin(tile, first + i * kWarpgroupRows, tile.head), barrier,
-                             ptx::CachePolicy::evict_first);
+        shared_.control().queries[i].begin(turn);
+        heads(turn, i).start(shared_.queries(turn.slot(), i), map_,
+                             box_origin(tile, first + i * kWarpgroupRows, tile.head), tile.head,
+                             full(turn, i), ptx::CachePolicy::evict_first);
+        if (i > 0) finish(tile, turn, i - 1);  // while the next are on their way
       }
+      finish(tile, turn, config::kWarpgroups - 1);
     }
   }
 
  private:
+  using Turn = SlotTurn<config::kQuerySlots>;
+
+  STROBE_DEVICE QueryHeads heads(const Turn& turn, int warpgroup) const {
+    return QueryHeads(shared_.control().landed[warpgroup], turn.number());
+  }
+  STROBE_DEVICE Word full(const Turn& turn, int warpgroup) const {
+    return ptx::shared_address(&shared_.control().queries[warpgroup].full[turn.slot()]);
+  }
+  STROBE_DEVICE void finish(const Tile& tile, const Turn& turn, int warpgroup) const {
+    heads(turn, warpgroup)
+        .finish(shared_.queries(turn.slot(), warpgroup), tile.head, full(turn, warpgroup));
+  }
+
   const Shared& shared_;
   const TensorMap& map_;
   const Params& params_;
@@ -149,7 +164,7 @@ class BiasLoader {
 };
 
 /// Keys or values, block by block.
-template <class BlockTile>
+template <class BlockTile, class Heads>
 class KeyLoader {
  public:
   STROBE_DEVICE KeyLoader(Control& control, SlotBarriers<config::kStages>& barriers, Word slots,
@@ -164,9 +179,9 @@ class KeyLoader {
       const int first = sequence_of(params_, tile).first_k;
       for (int block = tile.last_block(); block >= tile.first_block(); --block) {
         const int slot = filler_.begin();
-        load_tile<BlockTile>(slots_ + slot * BlockTile::kBytes, map_,
-                             box_origin(tile, first + block * config::kBlockKeys, head),
-                             filler_.barrier(), ptx::CachePolicy::evict_last);
+        Heads{}.start(slots_ + slot * BlockTile::kBytes, map_,
+                      box_origin(tile, first + block * config::kBlockKeys, head), head,
+                      filler_.barrier(), ptx::CachePolicy::evict_last);
         load_more(tile, block, slot, filler_.barrier());
         filler_.end();
       }
@@ -174,7 +189,7 @@ class KeyLoader {
   }
 
  private:
-  TileReader tiles_;
+  TileReader<false> tiles_;
   SlotFiller<config::kStages> filler_;
   Word slots_;
   const TensorMap& map_;

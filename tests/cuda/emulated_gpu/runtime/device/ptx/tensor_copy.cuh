@@ -9,9 +9,11 @@ struct alignas(64) TensorMap {
   unsigned long long opaque[16];
 };
 
-struct BoxOrigin {
-  int at[4];
+template <int axes>
+struct BoxAt {
+  int at[axes];
 };
+using BoxOrigin = BoxAt<4>;
 
 namespace ptx {
 
@@ -19,52 +21,53 @@ enum class CachePolicy { evict_first, evict_last };
 
 inline void prefetch_map(const TensorMap&) {}
 
-inline emulated::TiledTensor tiled_tensor(const TensorMap& map) {
+inline emulated::TiledTensor tiled_tensor(const TensorMap& map, int axes) {
   emulated::TiledTensor tensor;
   std::memcpy(&tensor, &map, sizeof tensor);
   if (tensor.mark != emulated::TiledTensor::kMark) {
     emulated::Block::current->fail("a tensor map does not come from the driver");
   }
-  if (tensor.rank != 4) emulated::Block::current->fail("a tensor map has not four axes");
+  if (tensor.rank != axes) {
+    emulated::Block::current->fail("a box has another number of axes than its tensor map");
+  }
   return tensor;
 }
 
+inline int box_lines(const emulated::TiledTensor& tensor) {
+  int lines = 1;
+  for (int axis = 1; axis < tensor.rank; ++axis) lines *= tensor.box[axis];
+  return lines;
+}
+
 inline int box_bytes(const emulated::TiledTensor& tensor) {
-  return tensor.box[0] * tensor.box[1] * tensor.box[2] * tensor.box[3] * tensor.element_bytes;
+  return box_lines(tensor) * tensor.box[0] * tensor.element_bytes;
 }
 
 /// Calls visit(where in shared memory, where in the tensor or null) for every element of a box.
-template <class Visit>
-void each_element(const emulated::TiledTensor& tensor, const BoxOrigin& origin, Word shared,
+template <int axes, class Visit>
+void each_element(const emulated::TiledTensor& tensor, const BoxAt<axes>& origin, Word shared,
                   Visit visit) {
   if (shared % 128 != 0) {
     emulated::Block::current->fail("a box lies between multiples of 128 bytes");
   }
-  Word line = shared;
-  for (int d = 0; d < tensor.box[3]; ++d) {
-    for (int c = 0; c < tensor.box[2]; ++c) {
-      for (int b = 0; b < tensor.box[1]; ++b, line += tensor.line_bytes) {
-        for (int a = 0; a < tensor.box[0]; ++a) {
-          const long long at[4] = {
-              static_cast<long long>(origin.at[0]) + a, static_cast<long long>(origin.at[1]) + b,
-              static_cast<long long>(origin.at[2]) + c, static_cast<long long>(origin.at[3]) + d};
-          char* there = tensor.data;
-          for (int axis = 0; axis < 4; ++axis) {
-            if (at[axis] < 0 || at[axis] >= tensor.sizes[axis]) there = nullptr;
-            if (there != nullptr) there += at[axis] * static_cast<long long>(tensor.strides[axis]);
-          }
-          const Word plain = line + static_cast<Word>(a * tensor.element_bytes);
-          visit(plain ^ (plain >> 7 & (tensor.line_bytes / 16 - 1)) << 4, there);
-        }
-      }
+  for (int i = 0; i < box_lines(tensor) * tensor.box[0]; ++i) {
+    char* there = tensor.data;
+    for (int axis = 0, rest = i; axis < axes; rest /= tensor.box[axis], ++axis) {
+      const long long at = static_cast<long long>(origin.at[axis]) + rest % tensor.box[axis];
+      if (at < 0 || at >= tensor.sizes[axis]) there = nullptr;
+      if (there != nullptr) there += at * static_cast<long long>(tensor.strides[axis]);
     }
+    const int line = i / tensor.box[0] * tensor.line_bytes;
+    const int column = i % tensor.box[0] * tensor.element_bytes;
+    const Word plain = shared + static_cast<Word>(line + column);
+    visit(plain ^ (plain >> 7 & (tensor.line_bytes / 16 - 1)) << 4, there);
   }
 }
 
-inline void load_box(Word to, const TensorMap& map, const BoxOrigin& origin, Word address,
-                     CachePolicy) {
+template <int axes>
+void load_box(Word to, const TensorMap& map, const BoxAt<axes>& origin, Word address, CachePolicy) {
   emulated::Block& block = *emulated::Block::current;
-  const emulated::TiledTensor tensor = tiled_tensor(map);
+  const emulated::TiledTensor tensor = tiled_tensor(map, axes);
   if (!memory_barrier(address).shown) {
     block.fail("a box is loaded with a barrier that was not shown to the unit");
   }
@@ -89,7 +92,7 @@ inline void load_box(Word to, const TensorMap& map, const BoxOrigin& origin, Wor
 }
 
 inline void store_box(const TensorMap& map, const BoxOrigin& origin, Word from) {
-  const emulated::TiledTensor tensor = tiled_tensor(map);
+  const emulated::TiledTensor tensor = tiled_tensor(map, 4);
   const auto data = std::make_shared<std::vector<char>>();
   const auto read = [=] {
     each_element(tensor, origin, from, [&](Word at, const char*) {
