@@ -22,13 +22,6 @@ void expect_refusal(const std::string& arguments, int status, const std::string&
   EXPECT_TRUE(contains(outcome.err, about)) << arguments << ": " << outcome.err;
 }
 
-std::vector<json> lines(const std::string& text) {
-  std::vector<json> records;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) records.push_back(json::parse(line));
-  return records;
-}
-
 constexpr const char* kSmallBench =
     "bench --batch 1 --seqlen 64 --nheads 2 --headdim 16 --repeats 2 ";
 

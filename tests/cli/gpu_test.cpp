@@ -13,13 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<json> lines(const std::string& text) {
-  std::vector<json> records;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) records.push_back(json::parse(line));
-  return records;
-}
-
 json cuda_info(const std::string& variables = "") {
   const Outcome outcome = shell(variables + " strobe info --json -");
   EXPECT_EQ(outcome.status, 0) << outcome.err;

@@ -26,6 +26,15 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
+std::vector<nlohmann::json> lines(const std::string& text) {
+  std::vector<nlohmann::json> records;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    records.push_back(nlohmann::json::parse(line));
+  }
+  return records;
+}
+
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace strobe::test {
 
@@ -19,6 +21,9 @@ Outcome shell(const std::string& command);
 
 /// A path in the test's own folder where nothing is yet.
 std::string fresh_path(const std::string& name);
+
+/// The records that `--json -` wrote, one of each line.
+std::vector<nlohmann::json> lines(const std::string& text);
 
 std::string read_file(const std::string& path);
 

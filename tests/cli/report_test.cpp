@@ -17,7 +17,7 @@ std::string file_with(const std::string& name, const std::string& text) {
   return path;
 }
 
-void expect_refusal(const std::string& arguments, const std::string& about) {
+void expect_report_refusal(const std::string& arguments, const std::string& about) {
   const Outcome outcome = strobe("report " + arguments);
   EXPECT_EQ(outcome.status, 2) << arguments;
   EXPECT_TRUE(contains(outcome.err, about)) << arguments << ": " << outcome.err;
@@ -40,8 +40,8 @@ TEST(Report, WritesOnePageOfAllRecords) {
 TEST(Report, RefusesAnExistingPageUnlessForced) {
   const std::string records = file_with("records", kRecord);
   const std::string page = file_with("page.html", "precious");
-  expect_refusal(records + " -o " + page, "strobe: -o");
-  expect_refusal(records + " -o " + page, "--force");
+  expect_report_refusal(records + " -o " + page, "strobe: -o");
+  expect_report_refusal(records + " -o " + page, "--force");
   EXPECT_EQ(read_file(page), "precious");
   EXPECT_EQ(strobe("report " + records + " --force -o " + page).status, 0);
   EXPECT_TRUE(contains(read_file(page), "flash"));
@@ -50,21 +50,22 @@ TEST(Report, RefusesAnExistingPageUnlessForced) {
 TEST(Report, DestroysNothingWhenItFails) {
   const std::string page = file_with("page.html", "precious");
   const std::string broken = file_with("broken", std::string(kRecord) + "\n{\"sche");
-  expect_refusal(broken + " --force -o " + page, "line 2");
+  expect_report_refusal(broken + " --force -o " + page, "line 2");
   EXPECT_EQ(read_file(page), "precious");
   const std::string records = file_with("records", kRecord);
-  expect_refusal(records + " --force -o " + records, "one of the records");
+  expect_report_refusal(records + " --force -o " + records, "one of the records");
   EXPECT_EQ(read_file(records), kRecord);
-  expect_refusal(records + " --force -o /dev/null", "is not a file");
+  expect_report_refusal(records + " --force -o /dev/null", "is not a file");
 }
 
 TEST(Report, SaysWhatIsMissing) {
   const std::string page = fresh_path("page.html");
-  expect_refusal("-o " + page, "RECORDS");
-  expect_refusal(file_with("records", kRecord), "--output");
-  expect_refusal(file_with("empty", "\n") + " -o " + page, "there is none in");
-  expect_refusal("/nowhere/at/all -o " + page, "/nowhere/at/all");
-  expect_refusal(file_with("records", kRecord) + " -o /nowhere/page.html", "/nowhere/page.html");
+  expect_report_refusal("-o " + page, "RECORDS");
+  expect_report_refusal(file_with("records", kRecord), "--output");
+  expect_report_refusal(file_with("empty", "\n") + " -o " + page, "there is none in");
+  expect_report_refusal("/nowhere/at/all -o " + page, "/nowhere/at/all");
+  expect_report_refusal(file_with("records", kRecord) + " -o /nowhere/page.html",
+                        "/nowhere/page.html");
   EXPECT_FALSE(std::filesystem::exists(page));
 }
 

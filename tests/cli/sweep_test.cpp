@@ -23,7 +23,7 @@ using nlohmann::json;
 using Points = std::multiset<std::pair<std::string, std::string>>;
 
 // Sixteen points, done in a moment.
-const std::string kSmall =
+const std::string kSmallSweep =
     "sweep --batch 1 --seqlen 16:32:*2 --nheads 2 --headdim 8,16 --causal both "
     "--impl flash,standard --pass forward --budget 0.001 ";
 
@@ -44,7 +44,7 @@ Points points_of(const std::string& path) {
 }
 
 /// One sentence on the standard error, nothing on the standard output, and no file.
-void expect_refusal(const std::string& arguments, const std::string& about) {
+void expect_sweep_refusal(const std::string& arguments, const std::string& about) {
   const std::string path = fresh_path("refused");
   const Outcome outcome = strobe("sweep -o " + path + " " + arguments);
   EXPECT_EQ(outcome.status, 2) << arguments;
@@ -56,27 +56,27 @@ void expect_refusal(const std::string& arguments, const std::string& about) {
 }
 
 TEST(Sweep, ErrorsNameTheOptionAndWhatIsAllowed) {
-  expect_refusal("--impl flash,nobody", "flash, standard, oracle");
-  expect_refusal("--batch -1", "--batch");
-  expect_refusal("--seqlen 512:256:*2", "--seqlen is '512:256:*2'");
-  expect_refusal("--seqlen 512:1024:+0", "step from 1");
-  expect_refusal("--seqlen 512:1024", "FIRST:LAST:*FACTOR");
-  expect_refusal("--batch tokens/1000", "--batch is 'tokens/1000'");
-  expect_refusal("--nheads 6 --kv-heads 2,4", "--kv-heads is 4");
-  expect_refusal("--dtype fp32,fp64", "--dtype is 'fp64'");
-  expect_refusal("--pass sideways", "--pass");
-  expect_refusal("--preset table", "throughput-table, attention-grid, paper");
-  expect_refusal("--shrink 3 --seqlen 64", "--shrink is 3");
-  expect_refusal("--shrink 2", "--seqlen");
-  expect_refusal("--budget -1", "--budget");
-  expect_refusal("--csv /no/such/folder/x.csv", "--csv '/no/such/folder/x.csv'");
-  expect_refusal("--plots /dev/null", "--plots '/dev/null'");
-  expect_refusal("--batch 1000000 --seqlen 1000000", "b1000000 sq1000000");
+  expect_sweep_refusal("--impl flash,nobody", "flash, standard, oracle");
+  expect_sweep_refusal("--batch -1", "--batch");
+  expect_sweep_refusal("--seqlen 512:256:*2", "--seqlen is '512:256:*2'");
+  expect_sweep_refusal("--seqlen 512:1024:+0", "step from 1");
+  expect_sweep_refusal("--seqlen 512:1024", "FIRST:LAST:*FACTOR");
+  expect_sweep_refusal("--batch tokens/1000", "--batch is 'tokens/1000'");
+  expect_sweep_refusal("--nheads 6 --kv-heads 2,4", "--kv-heads is 4");
+  expect_sweep_refusal("--dtype fp32,fp64", "--dtype is 'fp64'");
+  expect_sweep_refusal("--pass sideways", "--pass");
+  expect_sweep_refusal("--preset table", "throughput-table, attention-grid, paper");
+  expect_sweep_refusal("--shrink 3 --seqlen 64", "--shrink is 3");
+  expect_sweep_refusal("--shrink 2", "--seqlen");
+  expect_sweep_refusal("--budget -1", "--budget");
+  expect_sweep_refusal("--csv /no/such/folder/x.csv", "--csv '/no/such/folder/x.csv'");
+  expect_sweep_refusal("--plots /dev/null", "--plots '/dev/null'");
+  expect_sweep_refusal("--batch 1000000 --seqlen 1000000", "b1000000 sq1000000");
 }
 
 TEST(Sweep, MeasuresEveryPointAndPrintsThem) {
   const std::string path = fresh_path("records");
-  const Outcome outcome = strobe(kSmall + "-o " + path);
+  const Outcome outcome = strobe(kSmallSweep + "-o " + path);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "[16/16] standard on b1 sq32 h2 d16 fp32 causal: "));
   EXPECT_FALSE(contains(outcome.err, "\x1b")) << "no bar outside of a terminal";
@@ -94,24 +94,24 @@ TEST(Sweep, MeasuresEveryPointAndPrintsThem) {
 
 TEST(Sweep, TheSameCommandAgainMeasuresNothing) {
   const std::string path = fresh_path("records");
-  const Outcome first = strobe(kSmall + "-o " + path);
+  const Outcome first = strobe(kSmallSweep + "-o " + path);
   const std::string text = read_file(path);
-  const Outcome again = strobe(kSmall + "-o " + path);
+  const Outcome again = strobe(kSmallSweep + "-o " + path);
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_EQ(again.out, first.out) << "drawn from the records";
   EXPECT_EQ(read_file(path), text);
   EXPECT_TRUE(contains(again.err, "16 of 16")) << again.err;
-  EXPECT_EQ(strobe(kSmall + "--force -o " + path).status, 0);
+  EXPECT_EQ(strobe(kSmallSweep + "--force -o " + path).status, 0);
   EXPECT_EQ(points_of(path).size(), 16u);
   EXPECT_NE(read_file(path), text) << "measured anew";
 }
 
 TEST(Sweep, ATornRecordIsCutOffAndMeasuredAgain) {
   const std::string path = fresh_path("records");
-  strobe(kSmall + "-o " + path);
+  strobe(kSmallSweep + "-o " + path);
   const Points points = points_of(path);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 100);
-  const Outcome outcome = strobe(kSmall + "-o " + path);
+  const Outcome outcome = strobe(kSmallSweep + "-o " + path);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "cut off")) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "15 of 16")) << outcome.err;
@@ -161,7 +161,7 @@ TEST(Sweep, FilesThatAreNotItsOwnAreLeftAlone) {
   const std::string path = fresh_path("records");
   const auto expect_kept = [&](const std::string& text, const std::string& about) {
     std::ofstream(path) << text;
-    const Outcome outcome = strobe(kSmall + "-o " + path);
+    const Outcome outcome = strobe(kSmallSweep + "-o " + path);
     EXPECT_EQ(outcome.status, 2) << text;
     EXPECT_TRUE(contains(outcome.err, about)) << outcome.err;
     EXPECT_TRUE(contains(outcome.err, "--force")) << outcome.err;
@@ -174,7 +174,7 @@ TEST(Sweep, FilesThatAreNotItsOwnAreLeftAlone) {
   std::filesystem::remove(path);
   strobe("sweep --seqlen 8 --headdim 8 --nheads 1 --pass forward --budget 0.001 -o " + path);
   expect_kept(read_file(path), "flash on b2 sq8 h1 d8 fp32");
-  EXPECT_EQ(strobe(kSmall + "--force -o " + path).status, 0);
+  EXPECT_EQ(strobe(kSmallSweep + "--force -o " + path).status, 0);
   EXPECT_EQ(points_of(path).size(), 16u);
 }
 
@@ -183,7 +183,7 @@ TEST(Sweep, AFileInUseIsRefused) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT, 0666);
   ASSERT_EQ(flock(file, LOCK_EX), 0);
   for (const char* force : {"", "--force "}) {
-    const Outcome outcome = strobe(kSmall + force + "-o " + path);
+    const Outcome outcome = strobe(kSmallSweep + force + "-o " + path);
     EXPECT_EQ(outcome.status, 2) << outcome.err;
     EXPECT_TRUE(contains(outcome.err, "another sweep")) << outcome.err;
   }
@@ -192,7 +192,7 @@ TEST(Sweep, AFileInUseIsRefused) {
 
 TEST(Sweep, AFailedCheckIsToldByTheExitStatusAtTheEnd) {
   const std::string path = fresh_path("records");
-  strobe(kSmall + "-o " + path);
+  strobe(kSmallSweep + "-o " + path);
   auto records = records_of(path);
   records.pop_back();
   records[3]["status"] = "failed";
@@ -200,7 +200,7 @@ TEST(Sweep, AFailedCheckIsToldByTheExitStatusAtTheEnd) {
   std::ofstream file(path);
   for (const json& record : records) file << record << '\n';
   file.close();
-  const Outcome outcome = strobe(kSmall + "-o " + path);
+  const Outcome outcome = strobe(kSmallSweep + "-o " + path);
   EXPECT_EQ(outcome.status, 1) << outcome.err;
   EXPECT_TRUE(contains(outcome.out, "inaccurate"));
   EXPECT_EQ(points_of(path).size(), 16u) << "it goes through all the same";
@@ -220,7 +220,7 @@ TEST(Sweep, AWorkspaceThatDoesNotFitIsAResult) {
 
 TEST(Sweep, WritesCsv) {
   const std::string path = fresh_path("records"), csv = fresh_path("csv");
-  const std::string command = kSmall + "-o " + path + " --csv " + csv;
+  const std::string command = kSmallSweep + "-o " + path + " --csv " + csv;
   EXPECT_EQ(strobe(command).status, 0);
   const std::string text = read_file(csv);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 17);
@@ -229,14 +229,15 @@ TEST(Sweep, WritesCsv) {
   EXPECT_EQ(again.status, 2) << "it exists";
   EXPECT_TRUE(contains(again.err, "--csv")) << again.err;
   EXPECT_EQ(read_file(csv), text);
-  EXPECT_EQ(strobe(kSmall + "-o " + csv + ".x --csv " + csv + ".x").status, 2) << "the same file";
+  EXPECT_EQ(strobe(kSmallSweep + "-o " + csv + ".x --csv " + csv + ".x").status, 2)
+      << "the same file";
 }
 
 TEST(Sweep, DrawsPlots) {
   if (std::system("command -v gnuplot >/dev/null") != 0) GTEST_SKIP() << "there is no gnuplot";
   const std::string path = fresh_path("records"), folder = path + ".plots";
   std::filesystem::remove_all(folder);
-  const std::string command = kSmall + "-o " + path + " --plots " + folder;
+  const std::string command = kSmallSweep + "-o " + path + " --plots " + folder;
   const Outcome outcome = strobe(command);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   for (const char* name : {"time_ms_causal_false", "time_ms_causal_true", "tflops_causal_false",
@@ -250,7 +251,7 @@ TEST(Sweep, DrawsPlots) {
 TEST(Sweep, WithoutGnuplotTheRecordsAreKept) {
   const std::string path = fresh_path("records");
   const Outcome outcome = strobe("--version >/dev/null; PATH=/nonexistent " STROBE_PROGRAM " " +
-                                 kSmall + "-o " + path + " --plots " + fresh_path("plots"));
+                                 kSmallSweep + "-o " + path + " --plots " + fresh_path("plots"));
   EXPECT_EQ(outcome.status, 3) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "gnuplot-nox")) << outcome.err;
   EXPECT_EQ(points_of(path).size(), 16u);
@@ -258,7 +259,7 @@ TEST(Sweep, WithoutGnuplotTheRecordsAreKept) {
 
 TEST(Sweep, ADryRunMeasuresNothing) {
   const std::string path = fresh_path("records");
-  const Outcome outcome = strobe(kSmall + "--dry-run -o " + path);
+  const Outcome outcome = strobe(kSmallSweep + "--dry-run -o " + path);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_TRUE(contains(outcome.out, "16 points, about ")) << outcome.out;
   EXPECT_FALSE(std::filesystem::exists(path));

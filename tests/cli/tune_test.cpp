@@ -10,16 +10,19 @@ namespace {
 
 constexpr const char* kNoDriver = "STROBE_CUDA_DRIVER=/no/such/driver.so strobe ";
 
-void expect_refusal(const Outcome& outcome, int status, std::initializer_list<const char*> words) {
+void expect_quiet_refusal(const Outcome& outcome, int status,
+                          std::initializer_list<const char*> words) {
   EXPECT_EQ(outcome.status, status) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   for (const char* word : words) EXPECT_TRUE(contains(outcome.err, word)) << outcome.err;
 }
 
 TEST(Tune, SaysWhyThereIsNoGpu) {
-  expect_refusal(shell(std::string(kNoDriver) + "tune"), 3,
-                 {"there is no GPU to tune on", "there is no NVIDIA driver", "--list --arch"});
-  expect_refusal(shell(std::string(kNoDriver) + "tune --list"), 3, {"there is no GPU to tune on"});
+  expect_quiet_refusal(
+      shell(std::string(kNoDriver) + "tune"), 3,
+      {"there is no GPU to tune on", "there is no NVIDIA driver", "--list --arch"});
+  expect_quiet_refusal(shell(std::string(kNoDriver) + "tune --list"), 3,
+                       {"there is no GPU to tune on"});
 }
 
 TEST(Tune, ListsWithoutAGpu) {
@@ -42,31 +45,32 @@ TEST(Tune, ListsWithoutAGpu) {
 TEST(Tune, SaysThatThereIsNothingToTune) {
   for (const char* command : {"tune --device cpu", "tune --list --arch sm_80",
                               "tune --list --arch sm_90a --problem 's64 d64 fp32'"}) {
-    expect_refusal(strobe(command), 3, {"only one way", "nothing to tune", "Hopper"});
+    expect_quiet_refusal(strobe(command), 3, {"only one way", "nothing to tune", "Hopper"});
   }
 }
 
 TEST(Tune, FindsNothingOnAGpuThatIsNone) {
-  expect_refusal(shell("STROBE_CUDA_DRIVER=" STROBE_FAKE_GPU " strobe tune"), 3,
-                 {"cuda:flash has only one way", "nothing to tune"});
-  expect_refusal(shell("STROBE_CUDA_DRIVER=" STROBE_FAKE_GPU " strobe tune --device cuda:7"), 2,
-                 {"cuda:7", "the only GPU"});
+  expect_quiet_refusal(shell("STROBE_CUDA_DRIVER=" STROBE_FAKE_GPU " strobe tune"), 3,
+                       {"cuda:flash has only one way", "nothing to tune"});
+  expect_quiet_refusal(shell("STROBE_CUDA_DRIVER=" STROBE_FAKE_GPU " strobe tune --device cuda:7"),
+                       2, {"cuda:7", "the only GPU"});
 }
 
 TEST(Tune, ErrorsSayWhatIsAllowed) {
-  expect_refusal(strobe("tune --list --arch sm_75"), 2, {"sm_75", "sm_80"});
-  expect_refusal(strobe("tune --arch sm_90a"), 2, {"--arch", "--list"});
-  expect_refusal(strobe("tune --device cpu --impl nobody"), 2, {"nobody"});
+  expect_quiet_refusal(strobe("tune --list --arch sm_75"), 2, {"sm_75", "sm_80"});
+  expect_quiet_refusal(strobe("tune --arch sm_90a"), 2, {"--arch", "--list"});
+  expect_quiet_refusal(strobe("tune --device cpu --impl nobody"), 2, {"nobody"});
 }
 
 TEST(VariantOption, IsRefusedWhereThereAreNone) {
-  expect_refusal(strobe("bench --no-grad --variant 128x128 --problem 's8 d16 fp32'"), 2,
-                 {"variant", "'128x128'", "flash has only one way"});
-  expect_refusal(strobe("bench --variant 128x128 --problem 's8 d16 fp32'"), 2,
-                 {"--variant", "--pass forward"});
-  expect_refusal(strobe("verify --impl flash --variant 128x128 --problem 's8 d16 fp32'"), 2,
-                 {"variant", "flash has only one way"});
-  expect_refusal(strobe("verify --impl flash --variant 128x128"), 2, {"--variant", "--problem"});
+  expect_quiet_refusal(strobe("bench --no-grad --variant 128x128 --problem 's8 d16 fp32'"), 2,
+                       {"variant", "'128x128'", "flash has only one way"});
+  expect_quiet_refusal(strobe("bench --variant 128x128 --problem 's8 d16 fp32'"), 2,
+                       {"--variant", "--pass forward"});
+  expect_quiet_refusal(strobe("verify --impl flash --variant 128x128 --problem 's8 d16 fp32'"), 2,
+                       {"variant", "flash has only one way"});
+  expect_quiet_refusal(strobe("verify --impl flash --variant 128x128"), 2,
+                       {"--variant", "--problem"});
 }
 
 TEST(Cache, ListsAndClearsTunedVariantsToo) {

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "reference/gemm/library.h"
 #include "reference/gemm/row_kernels.h"
+#include "reference/specials.h"
 #include "strobe/registry.h"
 #include "support/environment.h"
 #include "support/tensors.h"
@@ -16,9 +16,6 @@ namespace strobe::reference::gemm {
 namespace {
 
 using test::Operands;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 const Implementation& gemm() {
   return Registry::instance().find("gemm");

@@ -13,7 +13,7 @@ using test::make_operands;
 using test::Operands;
 using test::Tensor;
 
-struct Case {
+struct GradientCase {
   const char* name;
   Problem problem;
 };
@@ -26,9 +26,9 @@ Problem small(const Problem& features) {
   return problem;
 }
 
-std::vector<Case> cases() {
+std::vector<GradientCase> gradient_cases() {
   const Bias none{.per_batch = false, .per_head = false, .per_query = false};
-  std::vector<Case> list = {
+  std::vector<GradientCase> list = {
       {"plain", {.seqlen_q = 3}},
       {"batch_and_value_dim", {.batch = 2, .seqlen_q = 2, .seqlen_k = 3, .heads = 2, .dim_v = 2}},
       {"grouped_heads", {.seqlen_q = 2, .heads = 4, .heads_k = 2}},
@@ -71,7 +71,7 @@ std::vector<Case> cases() {
         .bias = Bias{.per_batch = false},
         .dropout = 0.2}},
   };
-  for (Case& each : list) each.problem = small(each.problem);
+  for (GradientCase& each : list) each.problem = small(each.problem);
   return list;
 }
 
@@ -111,7 +111,7 @@ void check(const Problem& problem, Operands& operands, Tensor& input,
   }
 }
 
-class OracleGradients : public testing::TestWithParam<Case> {};
+class OracleGradients : public testing::TestWithParam<GradientCase> {};
 
 TEST_P(OracleGradients, AreDerivativesOfTheForwardPass) {
   const Problem problem = GetParam().problem;
@@ -136,7 +136,7 @@ TEST_P(OracleGradients, DoNotDependOnThreads) {
   EXPECT_EQ(one.dsinks, many.dsinks);
 }
 
-INSTANTIATE_TEST_SUITE_P(Features, OracleGradients, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Features, OracleGradients, testing::ValuesIn(gradient_cases()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(OracleBackward, RowsThatSeeNothingHaveNoGradients) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/specials.h"
 #include "strobe/dropout.h"
 #include "strobe/error.h"
 #include "strobe/oracle.h"
@@ -15,8 +16,6 @@ using test::make_operands;
 using test::Operands;
 using test::Tensor;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr double kExact = 1e-12;
 constexpr double kInputRounding = 1e-6;  // where an input such as ln 3 is no float
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "reference/implementations.h"
+#include "reference/specials.h"
 #include "strobe/error.h"
 #include "strobe/oracle.h"
 #include "support/tensors.h"
@@ -15,9 +15,6 @@ namespace {
 using test::make_operands;
 using test::Operands;
 using test::Tensor;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 struct Case {
   const char* name;

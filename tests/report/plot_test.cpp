@@ -17,8 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-json record(const std::string& problem, double ms = 2,
-            const std::string& implementation = "flash") {
+json plot_record(const std::string& problem, double ms = 2,
+                 const std::string& implementation = "flash") {
   Benchmark b;
   b.implementation = implementation;
   b.problem = Problem::parse(problem);
@@ -36,37 +36,42 @@ std::vector<std::string> labels(const std::vector<json>& records) {
 
 TEST(Plot, AreNamedByQuantityAndMask) {
   std::vector<std::string> names;
-  for (const Plot& plot : plots_of(std::vector{record("s8 fp32"), record("s8 fp32 causal")})) {
+  for (const Plot& plot :
+       plots_of(std::vector{plot_record("s8 fp32"), plot_record("s8 fp32 causal")})) {
     names.push_back(plot.name + ".png");
   }
   EXPECT_EQ(names, (std::vector<std::string>{"time_ms_causal_false.png", "time_ms_causal_true.png",
                                              "tflops_causal_false.png", "tflops_causal_true.png"}));
   EXPECT_EQ(names, plot_files());
-  EXPECT_EQ(plots_of(std::vector{record("s8 fp32 causal")}).size(), 2u) << "none without results";
+  EXPECT_EQ(plots_of(std::vector{plot_record("s8 fp32 causal")}).size(), 2u)
+      << "none without results";
   EXPECT_TRUE(plots_of({}).empty());
 }
 
 TEST(Plot, LinesAreWhatVaries) {
-  EXPECT_EQ(labels({record("s8 fp32"), record("s16 fp32")}), (std::vector<std::string>{"forward"}));
-  EXPECT_EQ(labels({record("s8 fp32"), record("s8 fp32 bwd"), record("s16 fp32")}),
+  EXPECT_EQ(labels({plot_record("s8 fp32"), plot_record("s16 fp32")}),
+            (std::vector<std::string>{"forward"}));
+  EXPECT_EQ(labels({plot_record("s8 fp32"), plot_record("s8 fp32 bwd"), plot_record("s16 fp32")}),
             (std::vector<std::string>{"forward", "backward"}));
-  EXPECT_EQ(labels({record("s8 d16 fp32"), record("s8 d32 bf16"), record("s8 d16 fp32", 1, "x")}),
+  EXPECT_EQ(labels({plot_record("s8 d16 fp32"), plot_record("s8 d32 bf16"),
+                    plot_record("s8 d16 fp32", 1, "x")}),
             (std::vector<std::string>{"flash, d16, fp32", "flash, d32, bf16", "x, d16, fp32"}));
   EXPECT_EQ(
-      labels({record("s8 fp32", 1, "x"), record("s8 fp32 bwd", 1, "x"), record("s8 fp32"),
-              record("s8 fp32 bwd")}),
+      labels({plot_record("s8 fp32", 1, "x"), plot_record("s8 fp32 bwd", 1, "x"),
+              plot_record("s8 fp32"), plot_record("s8 fp32 bwd")}),
       (std::vector<std::string>{"x, forward", "x, backward", "flash, forward", "flash, backward"}));
-  EXPECT_EQ(labels({record("b4 s8 fp32"), record("b2 s16 fp32")}).size(), 1u)
+  EXPECT_EQ(labels({plot_record("b4 s8 fp32"), plot_record("b2 s16 fp32")}).size(), 1u)
       << "a batch that follows the length is no line of its own";
-  EXPECT_EQ(labels({record("b4 s8 fp32"), record("b2 s8 fp32")}),
+  EXPECT_EQ(labels({plot_record("b4 s8 fp32"), plot_record("b2 s8 fp32")}),
             (std::vector<std::string>{"b4", "b2"}));
-  EXPECT_EQ(labels({record("s8 fp32 w4:0"), record("s8 fp32 w8:0")}).size(), 2u);
+  EXPECT_EQ(labels({plot_record("s8 fp32 w4:0"), plot_record("s8 fp32 w8:0")}).size(), 2u);
 }
 
 TEST(Plot, PointsAreSortedByLengthAndOnlyResults) {
-  json failed = record("s32 fp32");
+  json failed = plot_record("s32 fp32");
   failed["status"] = "out-of-memory";
-  const auto plots = plots_of(std::vector{record("s16 fp32", 3), record("s8 fp32", 1), failed});
+  const auto plots =
+      plots_of(std::vector{plot_record("s16 fp32", 3), plot_record("s8 fp32", 1), failed});
   ASSERT_EQ(plots.at(0).lines.size(), 1u);
   using Points = std::vector<std::pair<double, double>>;
   EXPECT_EQ(plots[0].lines[0].points, (Points{{8, 1}, {16, 3}}));
@@ -74,7 +79,7 @@ TEST(Plot, PointsAreSortedByLengthAndOnlyResults) {
 
 TEST(Plot, TitlesSayWhatIsCommonAndWhere) {
   const auto plots =
-      plots_of(std::vector{record("b4 s8 h2 d16 fp32"), record("b2 s16 h1 d32 fp32")});
+      plots_of(std::vector{plot_record("b4 s8 h2 d16 fp32"), plot_record("b2 s16 h1 d32 fp32")});
   for (const char* part :
        {"flash", "forward", "32 tokens in all", "hidden size 32", "fp32", "2 threads"}) {
     EXPECT_NE(plots.at(0).subtitle.find(part), std::string::npos) << part << plots[0].subtitle;
@@ -82,7 +87,8 @@ TEST(Plot, TitlesSayWhatIsCommonAndWhere) {
 }
 
 TEST(Plot, TheScriptHasUnitsAndQuotesNames) {
-  Plot plot = plots_of(std::vector{record("s512 fp32", 3), record("s2048 fp32", 100)}).at(0);
+  Plot plot =
+      plots_of(std::vector{plot_record("s512 fp32", 3), plot_record("s2048 fp32", 100)}).at(0);
   plot.subtitle = "some'body";
   const std::string script = gnuplot_script(plot, "it's.png");
   for (const char* part : {"'it''s.png'", "'some''body'", "(ms", "'2k' 2048", "'512' 512",
@@ -95,7 +101,8 @@ TEST(Plot, DrawsPngFiles) {
   if (std::system("command -v gnuplot >/dev/null") != 0) GTEST_SKIP() << "there is no gnuplot";
   const std::string folder = testing::TempDir() + "strobe plot's test/deep";
   std::filesystem::remove_all(folder);
-  draw(plots_of(std::vector{record("s512 fp32", 3), record("s2048 fp32 bwd", 100)}), folder);
+  draw(plots_of(std::vector{plot_record("s512 fp32", 3), plot_record("s2048 fp32 bwd", 100)}),
+       folder);
   for (const char* name : {"time_ms_causal_false.png", "tflops_causal_false.png"}) {
     std::ifstream file(folder + "/" + name, std::ios::binary);
     std::string signature(8, ' ');

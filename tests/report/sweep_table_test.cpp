@@ -11,7 +11,8 @@ namespace {
 
 using nlohmann::json;
 
-json record(const std::string& problem, double ms, const std::string& implementation = "flash") {
+json table_record(const std::string& problem, double ms,
+                  const std::string& implementation = "flash") {
   Benchmark b;
   b.implementation = implementation;
   b.problem = Problem::parse(problem);
@@ -33,10 +34,10 @@ void expect_lines(const std::string& table, const std::vector<std::string>& line
 }
 
 TEST(SweepTable, AListHasARowForEveryRecord) {
-  json first = record("b2 sq8 h1 d8 fp32", 2);
+  json first = table_record("b2 sq8 h1 d8 fp32", 2);
   first["ms"]["ci95"] = {1.99, 2.03};
   const std::string table =
-      list_table(std::vector{first, record("b2 sq8 h1 d8 fp32 bwd", 0, "standard")});
+      list_table(std::vector{first, table_record("b2 sq8 h1 d8 fp32 bwd", 0, "standard")});
   expect_lines(table, {"flash           b2 sq8 h1 d8 fp32              2.000  1.0 %   0.5000      "
                        "50 %          4.0 "
                        "         -  not-checked",
@@ -46,9 +47,10 @@ TEST(SweepTable, AListHasARowForEveryRecord) {
 }
 
 TEST(SweepTable, ThroughputHasThePublishedColumns) {
-  const std::string table = throughput_table(std::vector{record("b2 sq8 h1 d16 fp32 causal", 2),
-                                                         record("b2 sq8 h1 d16 fp32 causal bwd", 6),
-                                                         record("b4 sq8 h1 d16 fp32 causal", 0)});
+  const std::string table =
+      throughput_table(std::vector{table_record("b2 sq8 h1 d16 fp32 causal", 2),
+                                   table_record("b2 sq8 h1 d16 fp32 causal bwd", 6),
+                                   table_record("b4 sq8 h1 d16 fp32 causal", 0)});
   expect_lines(
       table,
       {"flash, fp32 causal",
@@ -63,16 +65,17 @@ TEST(SweepTable, ThroughputHasThePublishedColumns) {
 }
 
 TEST(SweepTable, WhateverElseDiffersHasATableOfItsOwn) {
-  const std::string table =
-      throughput_table(std::vector{record("b2 sq8 h1 d16 fp32", 2), record("b2 sq8 h1 d16 bf16", 2),
-                                   record("b2 sq8 h1 d16 bf16", 2, "standard")});
+  const std::string table = throughput_table(
+      std::vector{table_record("b2 sq8 h1 d16 fp32", 2), table_record("b2 sq8 h1 d16 bf16", 2),
+                  table_record("b2 sq8 h1 d16 bf16", 2, "standard")});
   expect_lines(table, {"flash, fp32", "flash, bf16", "standard, bf16"});
 }
 
 TEST(SweepTable, AGridComparesPassesAndImplementations) {
   const std::string table = grid_table(std::vector{
-      record("b8 sq8 h1 d16 fp32", 6, "standard"), record("b8 sq8 h1 d16 fp32", 2),
-      record("b8 sq8 h1 d16 fp32 bwd", 0, "standard"), record("b8 sq8 h1 d16 fp32 bwd", 5)});
+      table_record("b8 sq8 h1 d16 fp32", 6, "standard"), table_record("b8 sq8 h1 d16 fp32", 2),
+      table_record("b8 sq8 h1 d16 fp32 bwd", 0, "standard"),
+      table_record("b8 sq8 h1 d16 fp32 bwd", 5)});
   expect_lines(table,
                {"b8 h1 fp32: median times in ms",
                 "head dim  seqlen  forward standard  forward flash  speed-up  backward standard  "

@@ -9,7 +9,7 @@ namespace {
 
 /// What is said of a library that is no driver to use.
 std::string complaint(const char* path) {
-  const test::ScopedVariable chosen("STROBE_CUDA_DRIVER", path);
+  const strobe::test::ScopedVariable chosen("STROBE_CUDA_DRIVER", path);
   const Found found = load();
   EXPECT_EQ(found.api, nullptr) << path;
   EXPECT_EQ(found.missing.find('\n'), std::string::npos) << "one sentence: " << found.missing;
@@ -53,7 +53,7 @@ TEST(CudaDriver, LacksFunctions) {
 }
 
 TEST(CudaDriver, ErrorsNameTheCallAndWhatItReturned) {
-  const test::ScopedVariable chosen("STROBE_CUDA_DRIVER", STROBE_FAKE_OLD);
+  const strobe::test::ScopedVariable chosen("STROBE_CUDA_DRIVER", STROBE_FAKE_OLD);
   try {
     fail("cuStreamCreate", abi::Result::not_ready);
   } catch (const CudaError& error) {

@@ -10,7 +10,7 @@ namespace {
 using Reasons = std::vector<std::string>;
 
 TEST(Nvml, ReadsTheGpuAtItsPlaceOnTheBus) {
-  const test::ScopedVariable chosen("STROBE_NVML", STROBE_FAKE_NVML);
+  const strobe::test::ScopedVariable chosen("STROBE_NVML", STROBE_FAKE_NVML);
   const DeviceState state = Sensors("0000:01:00.0").read();
   EXPECT_EQ(state.clock_mhz, 1755);
   EXPECT_EQ(state.memory_clock_mhz, 3201);
@@ -21,7 +21,7 @@ TEST(Nvml, ReadsTheGpuAtItsPlaceOnTheBus) {
 }
 
 TEST(Nvml, ReadsHowAGpuIsSetUp) {
-  const test::ScopedVariable chosen("STROBE_NVML", STROBE_FAKE_NVML);
+  const strobe::test::ScopedVariable chosen("STROBE_NVML", STROBE_FAKE_NVML);
   const DeviceSettings settings = Sensors("0000:01:00.0").read_settings();
   EXPECT_EQ(settings.most_clock_mhz, 1980);
   EXPECT_EQ(settings.most_memory_clock_mhz, 3201);
@@ -35,7 +35,7 @@ TEST(Nvml, ReadsHowAGpuIsSetUp) {
 }
 
 TEST(Nvml, TellsNothingOfAGpuThatItDoesNotKnow) {
-  const test::ScopedVariable chosen("STROBE_NVML", STROBE_FAKE_NVML);
+  const strobe::test::ScopedVariable chosen("STROBE_NVML", STROBE_FAKE_NVML);
   const DeviceSettings settings = Sensors("0000:7f:00.0").read_settings();
   EXPECT_FALSE(settings.most_clock_mhz || settings.power_limit_w || settings.persistent);
   EXPECT_TRUE(settings.processes.empty());
@@ -46,7 +46,7 @@ TEST(Nvml, TellsNothingOfAGpuThatItDoesNotKnow) {
 
 TEST(Nvml, TellsNothingWhereItIsNotThere) {
   for (const char* library : {"/no/such/nvml.so", "libm.so.6"}) {
-    const test::ScopedVariable chosen("STROBE_NVML", library);
+    const strobe::test::ScopedVariable chosen("STROBE_NVML", library);
     const DeviceState state = Sensors("0000:01:00.0").read();
     EXPECT_FALSE(state.clock_mhz || state.memory_clock_mhz || state.power_w ||
                  state.temperature_c || state.memory_used_bytes);

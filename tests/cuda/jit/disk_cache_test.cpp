@@ -136,7 +136,7 @@ TEST(DiskCache, ClearsItsOwnFilesAlone) {
 }
 
 TEST(DiskCache, IsWhereTheVariableSays) {
-  const test::ScopedVariable folder("STROBE_CACHE_DIR", "/somewhere");
+  const strobe::test::ScopedVariable folder("STROBE_CACHE_DIR", "/somewhere");
   EXPECT_EQ(user_cache().folder(), "/somewhere/kernels");
 }
 

@@ -53,7 +53,7 @@ TEST_F(RememberedCompiler, IsForgottenWhenItsFileChangesOrGoes) {
 TEST_F(RememberedCompiler, IsForgottenWhereAnotherMayBeFound) {
   known().remember(library_, "13.0");
   for (const char* name : {"STROBE_NVRTC", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH"}) {
-    const test::ScopedVariable elsewhere(name, "/another/place");
+    const strobe::test::ScopedVariable elsewhere(name, "/another/place");
     EXPECT_EQ(known().version(), std::nullopt) << name;
   }
   EXPECT_EQ(known().version(), "13.0");

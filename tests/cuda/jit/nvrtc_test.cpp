@@ -8,7 +8,7 @@ namespace strobe::cuda::jit {
 namespace {
 
 TEST(Nvrtc, SaysWhyThereIsNone) {
-  const test::ScopedVariable chosen("STROBE_NVRTC", "/no/such/libnvrtc.so");
+  const strobe::test::ScopedVariable chosen("STROBE_NVRTC", "/no/such/libnvrtc.so");
   const FoundNvrtc found = load_nvrtc();
   EXPECT_EQ(found.nvrtc, nullptr);
   for (const char* part :
@@ -18,7 +18,7 @@ TEST(Nvrtc, SaysWhyThereIsNone) {
 }
 
 TEST(Nvrtc, MustBeOne) {
-  const test::ScopedVariable chosen("STROBE_NVRTC", "libm.so.6");
+  const strobe::test::ScopedVariable chosen("STROBE_NVRTC", "libm.so.6");
   const FoundNvrtc found = load_nvrtc();
   EXPECT_EQ(found.nvrtc, nullptr);
   EXPECT_NE(found.missing.find("nvrtcCompileProgram"), std::string::npos) << found.missing;

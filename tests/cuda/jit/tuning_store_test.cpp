@@ -137,7 +137,7 @@ TEST(TuningStore, ClearsItsOwnFilesAlone) {
 }
 
 TEST(TuningStore, IsBesideTheKernels) {
-  const test::ScopedVariable folder("STROBE_CACHE_DIR", "/somewhere");
+  const strobe::test::ScopedVariable folder("STROBE_CACHE_DIR", "/somewhere");
   EXPECT_EQ(user_tuning().folder(), "/somewhere/tuned");
 }
 
