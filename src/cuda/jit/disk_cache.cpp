@@ -18,7 +18,7 @@ constexpr std::string_view kSuffix = ".kernel";
 /// At the start of a file; key, resources and cubin follow.
 struct FileHeader {
   char magic[8] = {'S', 'T', 'R', 'B', 'C', 'U', 'B', 'N'};
-  std::uint32_t version = 1;
+  std::uint32_t version = 2;
   std::uint32_t key_bytes = 0;
   std::uint32_t resource_bytes = 0;
   std::uint32_t zero = 0;

@@ -12,8 +12,9 @@ struct Resources {
   int registers = 0;  ///< of a thread
   int spill_store_bytes = 0;
   int spill_load_bytes = 0;
-  int stack_bytes = 0;   ///< of local memory, of a thread
-  int shared_bytes = 0;  ///< static, of a block
+  int stack_bytes = 0;      ///< of local memory, of a thread
+  int shared_bytes = 0;     ///< static, of a block
+  bool serialized = false;  ///< somewhere in its source each wgmma waits for the one before
 
   bool operator==(const Resources&) const = default;
 };

@@ -1,5 +1,6 @@
 // Every configuration of every kernel compiles for every generation of GPUs, takes no more
-// registers than were planned and keeps nothing in local memory. Needs no GPU.
+// registers than were planned, keeps nothing in local memory and lets no product wait for the one
+// before. Needs no GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,6 +52,7 @@ TEST_P(KernelConfigurations, CompileWithinTheirPlan) {
     EXPECT_EQ(found->spill_store_bytes, 0) << entry;
     EXPECT_EQ(found->spill_load_bytes, 0) << entry;
     EXPECT_EQ(found->stack_bytes, 0) << entry;
+    EXPECT_FALSE(found->serialized) << entry;
     EXPECT_LE(found->registers, kernel.max_registers) << entry;
   }
 }

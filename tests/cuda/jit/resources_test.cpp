@@ -29,6 +29,17 @@ TEST(Resources, AreReadFromTheAssemblersWords) {
   EXPECT_EQ(read_resources(write_resources(all)), all);
 }
 
+TEST(Resources, SayWhetherProductsWaitForEachOther) {
+  const auto all = parse_assembler_log(
+      "ptxas info    : (C7512) Potential Performance Loss: wgmma.mma_async instructions are "
+      "serialized due to insufficient register resources for the function 'products'\n"
+      "ptxas info    : Compiling entry function 'products' for 'sm_90a'\n"
+      "ptxas info    : Used 168 registers\n");
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0], (Resources{.entry = "products", .registers = 168, .serialized = true}));
+  EXPECT_EQ(read_resources(write_resources(all)), all);
+}
+
 TEST(Resources, OfNothingAreNone) {
   EXPECT_TRUE(parse_assembler_log("").empty());
   EXPECT_TRUE(parse_assembler_log("ptxas info    : Used 32 registers").empty());

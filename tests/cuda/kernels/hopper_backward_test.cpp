@@ -7,6 +7,7 @@
 #include "cuda/driver/memory.h"
 #include "cuda/driver/stream.h"
 #include "cuda/gpu.h"
+#include "cuda/jit/build.h"
 #include "cuda/jit/nvrtc.h"
 #include "cuda/kernels/flash/backward_pass.h"
 
@@ -169,17 +170,9 @@ TEST(HopperBackward, ItsProductsOverlap) {
       HopperBackwardFeatures short_heads = features;
       short_heads.finishes = may_finish(features);
       const auto kernel = description(choose_hopper_backward(short_heads));
-      const std::string text(jit::embedded_source(kernel.source));
-      const jit::Headers headers =
-          jit::included_headers(text, {{"config.cuh", jit::config_header(kernel)}});
-      const auto output =
-          jit::nvrtc().compile({.text = text,
-                                .name = kernel.source,
-                                .headers = headers,
-                                .options = {"--gpu-architecture=sm_90a", "--std=c++20",
-                                            "--device-as-default-execution-space", "--no-cache",
-                                            "--ptxas-options=--verbose"}});
-      EXPECT_EQ(output.log.find("serialized"), std::string::npos) << dim << output.log;
+      for (const auto& resources : jit::build(kernel, kHopper).binary.resources) {
+        EXPECT_FALSE(resources.serialized) << jit::configuration_text(kernel);
+      }
     }
   }
 }
