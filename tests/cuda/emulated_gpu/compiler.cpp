@@ -53,12 +53,13 @@ std::vector<std::string> entries_of(const std::string& text) {
 }
 
 /// Shared memory whose size the launch says is a pointer here; every kernel can be bound to its
-/// parameters by name.
-std::string host_text(const std::string& kernel, const std::vector<std::string>& entries) {
+/// parameters by name. Nothing stands before cuda.h, which may have been compiled ahead.
+std::string host_text(const std::string& kernel, const std::string& architecture,
+                      const std::vector<std::string>& entries) {
   const std::regex dynamic_shared(
       R"(extern\s+__shared__\s+(?:__align__\(\d+\)\s+)?(\w+)\s+(\w+)\[\];)");
   std::string text =
-      "#include \"cuda.h\"\n" +
+      "#include \"cuda.h\"\n#define __CUDA_ARCH__ " + architecture + "\n" +
       std::regex_replace(
           kernel, dynamic_shared,
           "$1* const $2 = reinterpret_cast<$1*>(emulated::Block::current->shared_begin());");
@@ -101,11 +102,11 @@ Result compile(ProgramObject& program, const std::string& architecture) {
   for (const auto& [name, text] : program.headers) {
     if (!fs::exists(fs::path(EMULATED_RUNTIME) / name)) write(folder / name, text);
   }
-  write(folder / "kernel.cpp", host_text(program.text, entries));
+  write(folder / "kernel.cpp", host_text(program.text, architecture, entries));
   const auto [said, succeeded] =
-      run(std::string(EMULATED_COMPILER) + " -std=c++20 -O1 -fPIC -shared -w -D__CUDA_ARCH__=" +
-          architecture + " -I" EMULATED_RUNTIME " -I" + folder.string() + " " +
-          (folder / "kernel.cpp").string() + " -o " + (folder / "kernel.so").string());
+      run(EMULATED_COMPILER " -shared -I" EMULATED_COMPILED_AHEAD " -I" EMULATED_RUNTIME " -I" +
+          folder.string() + " " + (folder / "kernel.cpp").string() + " -o " +
+          (folder / "kernel.so").string());
   if (succeeded) program.library = read(folder / "kernel.so");
   program.log = said;
   for (const std::string& name : entries) {
