@@ -134,7 +134,7 @@ void add_warmup(CLI::App& program, int& status) {
       ->type_name("NAMES");
   add_threads(*command, options->threads);
   options->output.add_to(*command);
-  command->footer("Example:\n  strobe warmup --arch sm_80,sm_90a");
+  command->footer("Example:\n  strobe warmup --arch sm_80,sm_90a --kernel pad_rows,read_all");
   command->callback([&status, options] { status = warmup(*options); });
 }
 
