@@ -67,10 +67,22 @@ format-check:  ## say which lines are not in the project's style
 	@scripts/setup lint
 	$(sources) | xargs clang-format --dry-run -Werror
 
+# Most of clang-tidy's time goes into what files include, so most checks see the files of a library
+# together. These are of what one file has by itself: names that it does not use, and what it includes.
+LINT_EACH := clang-diagnostic-* misc-unused-* bugprone-suspicious-include \
+             bugprone-forward-declaration-namespace readability-duplicate-include \
+             readability-redundant-declaration readability-redundant-preprocessor
+comma     := ,
+space     := $(subst ,, )
+list       = $(subst $(space),$(comma),$(strip $(1)))
+
 lint:  ## clang-tidy over src/
 	@scripts/setup run lint
 	@$(call configure,build-lint,lint)
-	run-clang-tidy -quiet -p build-lint -j $(JOBS) '^$(CURDIR)/src/'
+	@$(call configure,build-lint-together,lint-together)
+	run-clang-tidy -quiet -p build-lint -j $(JOBS) -checks='-*,$(call list,$(LINT_EACH))' '^$(CURDIR)/src/'
+	run-clang-tidy -quiet -p build-lint-together -j $(JOBS) \
+	  -checks='$(call list,$(addprefix -,$(LINT_EACH)))' '^$(CURDIR)/src/|/Unity/'
 
 # The sanitizers take Clang: it compiles and runs them faster, and the tests meet a second compiler.
 asan:  ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -98,4 +110,4 @@ cross-test:  ## build for the other architecture and run its tests under qemu
 	$(ctest) build-cross-$(CROSS)
 
 clean:  ## remove every build folder
-	rm -rf build build-debug build-asan build-tsan build-fuzz build-lint build-cross-*
+	rm -rf build build-debug build-asan build-tsan build-fuzz build-lint build-lint-together build-cross-*

@@ -25,4 +25,6 @@ function(strobe_embed target)
     DEPENDS ${paths} "${script}"
     COMMENT "Embedding the files of ${embed_FUNCTION}" VERBATIM)
   target_sources(${target} PRIVATE "${output}")
+  # Where nothing is built but other files are looked at, as by clang-tidy, it is not there.
+  set_source_files_properties("${output}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
