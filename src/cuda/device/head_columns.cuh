@@ -44,6 +44,7 @@ template <class RowTile, int dim, int columns>
 STROBE_DEVICE void clear_other_heads(Word tile, int first) {
   constexpr int kEnd = ceil_div(columns, kChunkElements);
   // The first chunk, and those where the head ends and behind it.
+#pragma unroll 1  // for want of registers
   for (int chunk = 0; chunk < kEnd; chunk = larger(chunk + 1, dim / kChunkElements)) {
     Word kept[4];
 #pragma unroll

@@ -77,14 +77,10 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
     ptx::give_registers<config::kProducerRegisters>();
     if (warp == 1) StatisticsLoader(shared, params, bias_map).run();
     if (config::kFinishes && warp == 3) HeadSums(params).clear_next();
-    const auto load = [&] {
-      OperandLoader(shared, params).run(key_map, value_map, query_map, dout_map);
-    };
-    if constexpr (KeyHeads::kByWarp) {
-      if (warp == 0) return load();
-    }
+    if (KeyHeads::kByWarp && warp == 2) load_keys(shared, params, key_map, value_map);
     if (lane_index() != 0) return;
-    if (!KeyHeads::kByWarp && warp == 0) load();
+    if (!KeyHeads::kByWarp && warp == 2) load_keys(shared, params, key_map, value_map);
+    if (warp == 0) QueryLoader(shared, params).run(query_map, dout_map);
     if constexpr (kHandsSlicesOver) {
       if (warp >= 2 && warp - 2 < config::kSliceWriters) SliceAdder(shared, params, warp - 2).run();
     }

@@ -7,39 +7,37 @@
 
 namespace strobe::cuda {
 
-// Where heads bring others, keys and values are cleared of these, once: so what queries and dout
-// bring is multiplied with zeros, and makes columns of dk and dv that nobody stores.
+/// Loads the keys and values of the block: by one thread, or by a warp where heads bring others, of
+/// which they are cleared. What queries and dout bring is then multiplied with zeros, and makes
+/// columns of dk and dv that nobody stores.
+STROBE_DEVICE void load_keys(const Shared& shared, const Params& params, const TensorMap& key_map,
+                             const TensorMap& value_map) {
+  const KeyBlock block = shared.key_block(params);
+  const BoxOrigin first = block.key_origin(block.first_key);
+  Control& control = shared.control();
+  const Word keys = SlotFiller<1>(control.keys).barrier();
+  const Word values = SlotFiller<1>(control.values).barrier();
+  KeyHeads key_heads(control.landed[0]);
+  ValueHeads value_heads(control.landed[1]);
+  key_heads.start(shared.keys(), key_map, first, block.head, keys, ptx::CachePolicy::evict_first);
+  value_heads.start(shared.values(), value_map, first, block.head, values,
+                    ptx::CachePolicy::evict_first);
+  key_heads.finish(shared.keys(), block.head, keys);
+  value_heads.finish(shared.values(), block.head, values);
+}
 
-/// By one thread, or by a warp that clears keys and values.
-class OperandLoader {
+/// A thread, for queries and dout.
+class QueryLoader {
  public:
-  STROBE_DEVICE OperandLoader(const Shared& shared, const Params& params)
+  STROBE_DEVICE QueryLoader(const Shared& shared, const Params& params)
       : shared_(shared),
         params_(params),
         block_(shared.key_block(params)),
         queries_(shared.control().queries),
         douts_(shared.control().douts) {}
 
-  STROBE_DEVICE void run(const TensorMap& key_map, const TensorMap& value_map,
-                         const TensorMap& query_map, const TensorMap& dout_map) {
-    const Word keys = SlotFiller<1>(shared_.control().keys).barrier();
-    const Word values = SlotFiller<1>(shared_.control().values).barrier();
-    const BoxOrigin first_key = block_.key_origin(block_.first_key);
-    const bool leads = !KeyHeads::kByWarp || lane_index() == 0;
-    KeyHeads key_heads(shared_.control().landed[0]);
-    ValueHeads value_heads(shared_.control().landed[1]);
-    Walk walk(params_, block_);
-    // First what the first scores are made of.
-    key_heads.start(shared_.keys(), key_map, first_key, block_.head, keys,
-                    ptx::CachePolicy::evict_first);
-    if (leads) load(QueryHeads{}, queries_, shared_.queries(queries_.slot()), query_map, walk);
-    value_heads.start(shared_.values(), value_map, first_key, block_.head, values,
-                      ptx::CachePolicy::evict_first);
-    if (leads) load(DoutHeads{}, douts_, shared_.douts(douts_.slot()), dout_map, walk);
-    key_heads.finish(shared_.keys(), block_.head, keys);
-    value_heads.finish(shared_.values(), block_.head, values);
-    if (!leads) return;
-    for (walk.next(); !walk.done(); walk.next()) {
+  STROBE_DEVICE void run(const TensorMap& query_map, const TensorMap& dout_map) {
+    for (Walk walk(params_, block_); !walk.done(); walk.next()) {
       load(QueryHeads{}, queries_, shared_.queries(queries_.slot()), query_map, walk);
       load(DoutHeads{}, douts_, shared_.douts(douts_.slot()), dout_map, walk);
     }
