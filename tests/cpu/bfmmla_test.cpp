@@ -271,5 +271,49 @@ TYPED_TEST(Bfmmla, PacksSeeWhatIsNotFinite) {
   }
 }
 
+using BfmmlaExp = Bfmmla<std::integral_constant<int, 1>>;
+
+TEST_F(BfmmlaExp, AreTheSharedOnesRounded) {
+  constexpr float kScale = 0.37F;
+  for (const std::int64_t rows : {8, 16, 128}) {
+    Fenced x(rows * 48), base(48), sum(48), p(rows * 24);
+    std::mt19937 random(7);
+    for (int lane = 0; lane < 12; ++lane) {
+      base.floats()[lane] = 4 * draw(random);
+      sum.floats()[lane] = static_cast<float>(lane);
+    }
+    for (std::int64_t i = 0; i < rows * 12; ++i)
+      x.floats()[i] = i % 7 == 0 ? -kInfinity : draw(random) * (i % 5 == 0 ? 50.0F : 5.0F);
+    Tested::put_exponentials(ShortExp(), rows, x.floats(), kScale, base.floats(), sum.floats(),
+                             p.data());
+    for (std::int64_t lane = 0; lane < 12; ++lane) {
+      double total = static_cast<double>(lane);
+      for (std::int64_t j = 0; j < rows; ++j) {
+        float truth[kWidth];
+        const ShortExp exp(kScale, splat(base.floats()[lane]));
+        store(truth, exp(splat(x.floats()[j * 12 + lane])));
+        total += truth[0];
+        const std::int64_t at = (j / 4 * 12 + lane) * 4 + j % 4;
+        const float found = bf16_to_float(static_cast<std::uint16_t*>(p.data())[at]);
+        // The last bit before rounding may differ.
+        ASSERT_NEAR(found, truth[0], truth[0] * 0x1.01p-8F) << x.floats()[j * 12 + lane];
+        ASSERT_EQ(found == 0.0F, truth[0] == 0.0F) << x.floats()[j * 12 + lane];
+      }
+      EXPECT_NEAR(sum.floats()[lane], total, total * 1e-6) << rows << " rows";
+    }
+  }
+}
+
+TEST_F(BfmmlaExp, OfNoNumberIsNone) {
+  float x[8 * 12] = {}, base[12] = {}, sum[12] = {};
+  std::uint16_t p[8 * 12];
+  x[3 * 12 + 5] = std::nanf("");
+  Tested::put_exponentials(ShortExp(), 8, x, 1.0F, base, sum, p);
+  EXPECT_TRUE(std::isnan(bf16_to_float(p[5 * 4 + 3])));
+  EXPECT_TRUE(std::isnan(sum[5]));
+  EXPECT_EQ(bf16_to_float(p[4 * 4 + 3]), 1.0F);
+  EXPECT_EQ(sum[4], 8.0F);
+}
+
 }  // namespace
 }  // namespace strobe::cpu::bfmmla

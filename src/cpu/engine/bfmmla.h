@@ -7,6 +7,7 @@
 
 #include <arm_neon.h>
 
+#include "cpu/engine/bfmmla_exp.h"
 #include "cpu/engine/bfmmla_tiles.h"
 #include "cpu/generic/engine.h"
 #include "strobe/dtype.h"
@@ -182,6 +183,12 @@ struct BfmmlaEngine {
       store_columns(target, vzip1q_u16(rows01.term[t], rows23.term[t]),
                     vzip2q_u16(rows01.term[t], rows23.term[t]));
     }
+  }
+
+  static void put_exponentials(ShortExp, std::int64_t rows, const float* scores, float scale,
+                               const float* base, float* row_sum,
+                               void* block) requires(terms == 1) {
+    exp_rows_to_bf16(rows, scores, scale, base, row_sum, static_cast<std::uint16_t*>(block));
   }
 
   /// c[column][lane] += sum over j of row_j[column] * block[j][lane]

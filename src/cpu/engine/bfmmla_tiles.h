@@ -6,8 +6,8 @@
 //
 // They are assembly from the first load to the last store, because compilers spill: GCC 12 sends an
 // accumulator through the stack in every step. Each load stands in front of its use by as much as
-// the registers allow; in the last step the loads ahead fetch that step again, so that nothing is
-// read behind the end.
+// the registers allow; in the last step nothing is loaded ahead, so that nothing is read behind the
+// end.
 //
 // Included after a vector type of cpu/simd, in the namespace STROBE_ISA names.
 
@@ -17,31 +17,29 @@
 
 // One instruction or macro a line:
 // clang-format off
-#define STROBE_LOAD(r, base, offset) "ldr q" #r ", [%[" #base "], #" #offset "]\n"
 #define STROBE_LOAD_PAIR(r, s, base, offset) "ldp q" #r ", q" #s ", [%[" #base "], #" #offset "]\n"
 
-// Operands: y in v0 to v5, x in v6 and v7 by turns. Accumulators: v8 + 6 x + y.
+// Operands: x in v0 to v3; of y the first two pairs in v4 to v7, the third where the first was.
+// Accumulators: v8 + 4 y + x.
 #define STROBE_ROWS_X(c, x, y) "bfmmla v" #c ".4s, v" #x ".8h, v" #y ".8h\n"
 #define STROBE_ROWS_Y(c, x, y) "bfmmla v" #c ".4s, v" #y ".8h, v" #x ".8h\n"
-#define STROBE_SIX(MUL, x, c0, c1, c2, c3, c4, c5)                                     \
-  MUL(c0, x, 0) MUL(c1, x, 1) MUL(c2, x, 2) MUL(c3, x, 3) MUL(c4, x, 4) MUL(c5, x, 5)
+#define STROBE_FOUR(MUL, x0, x1, y0, y1, c00, c01, c10, c11) \
+  MUL(c00, x0, y0) MUL(c01, x0, y1) MUL(c10, x1, y0) MUL(c11, x1, y1)
 
-// One product of the whole tile. x0 and x1 are loaded; x2, x3 and then the operands of what comes
-// next are loaded as soon as a register is free.
-#define STROBE_PRODUCT(MUL, x2, x3, next_x0, next_x1, next_y0, next_y2, next_y4)  \
-  STROBE_SIX(MUL, 6, 8, 9, 10, 11, 12, 13)                                        \
-  x2                                                                              \
-  STROBE_SIX(MUL, 7, 14, 15, 16, 17, 18, 19)                                      \
-  x3                                                                              \
-  STROBE_SIX(MUL, 6, 20, 21, 22, 23, 24, 25)                                      \
-  next_x0                                                                         \
-  MUL(26, 7, 0) MUL(27, 7, 1)                                                     \
-  next_y0                                                                         \
-  MUL(28, 7, 2) MUL(29, 7, 3)                                                     \
-  next_y2                                                                         \
-  MUL(30, 7, 4) MUL(31, 7, 5)                                                     \
-  next_y4                                                                         \
-  next_x1
+// One product of the whole tile. x and the first two pairs of y are loaded; the third pair, and
+// then the operands of what comes next, are loaded as soon as their registers are free.
+#define STROBE_PRODUCT(MUL, last_y, next_middle_y, next_x0, next_x2, next_y)  \
+  STROBE_FOUR(MUL, 0, 1, 4, 5, 8, 12, 9, 13)                                  \
+  STROBE_FOUR(MUL, 2, 3, 4, 5, 10, 14, 11, 15)                                \
+  last_y                                                                      \
+  STROBE_FOUR(MUL, 0, 1, 6, 7, 16, 20, 17, 21)                                \
+  STROBE_FOUR(MUL, 2, 3, 6, 7, 18, 22, 19, 23)                                \
+  next_middle_y                                                               \
+  STROBE_FOUR(MUL, 0, 1, 4, 5, 24, 28, 25, 29)                                \
+  next_x0                                                                     \
+  STROBE_FOUR(MUL, 2, 3, 4, 5, 26, 30, 27, 31)                                \
+  next_x2                                                                     \
+  next_y
 
 #define STROBE_ZERO_TILE             \
   STROBE_NEON_ZERO4(8, 9, 10, 11)    \
@@ -66,10 +64,10 @@
   "str q2, [%[c], #80]\n"                      \
   "add %[c], %[c], #96\n"
 #define STROBE_REPLACE                         \
-  STROBE_REPLACE_PAIR(8, 9, 10, 11, 12, 13)    \
-  STROBE_REPLACE_PAIR(14, 15, 16, 17, 18, 19)  \
-  STROBE_REPLACE_PAIR(20, 21, 22, 23, 24, 25)  \
-  STROBE_REPLACE_PAIR(26, 27, 28, 29, 30, 31)
+  STROBE_REPLACE_PAIR(8, 12, 16, 20, 24, 28)   \
+  STROBE_REPLACE_PAIR(9, 13, 17, 21, 25, 29)   \
+  STROBE_REPLACE_PAIR(10, 14, 18, 22, 26, 30)  \
+  STROBE_REPLACE_PAIR(11, 15, 19, 23, 27, 31)
 
 #define STROBE_ADD_PAIR(a, b, c, d, e, f)      \
   "ldp q0, q1, [%[c]]\n"                       \
@@ -92,61 +90,53 @@
   "stp q4, q5, [%[c], #64]\n"                  \
   "add %[c], %[c], #96\n"
 #define STROBE_ADD                         \
-  STROBE_ADD_PAIR(8, 9, 10, 11, 12, 13)    \
-  STROBE_ADD_PAIR(14, 15, 16, 17, 18, 19)  \
-  STROBE_ADD_PAIR(20, 21, 22, 23, 24, 25)  \
-  STROBE_ADD_PAIR(26, 27, 28, 29, 30, 31)
+  STROBE_ADD_PAIR(8, 12, 16, 20, 24, 28)   \
+  STROBE_ADD_PAIR(9, 13, 17, 21, 25, 29)   \
+  STROBE_ADD_PAIR(10, 14, 18, 22, 26, 30)  \
+  STROBE_ADD_PAIR(11, 15, 19, 23, 27, 31)
 
-#define STROBE_FIRST_OPERANDS    \
-  STROBE_LOAD_PAIR(0, 1, y, 0)   \
-  STROBE_LOAD_PAIR(2, 3, y, 32)  \
-  STROBE_LOAD_PAIR(4, 5, y, 64)  \
-  STROBE_LOAD_PAIR(6, 7, x, 0)
+#define STROBE_FIRST_OPERANDS(group)  \
+  STROBE_LOAD_PAIR(0, 1, x, 0)        \
+  STROBE_LOAD_PAIR(2, 3, x, 32)       \
+  STROBE_LOAD_PAIR(4, 5, y, 0)        \
+  STROBE_LOAD_PAIR(6, 7, y, group)
 
-// `MORE` is the rest of a step after the flags say whether it is the last one.
-#define STROBE_TILE_8X12(x_step, y_step, MORE, LEAVE)                  \
+// The last step stands by itself, for nothing is loaded ahead in it: that costs less than to ask in
+// every step.
+#define STROBE_TILE_8X12(x_step, y_step, STEP, LAST_STEP, LEAVE)       \
   __asm__ volatile(                                                    \
     STROBE_ZERO_TILE                                                   \
-    STROBE_FIRST_OPERANDS                                              \
-    "1:\n"                                                             \
-    "add %[next_x], %[x], #" #x_step "\n"                              \
-    "add %[next_y], %[y], #" #y_step "\n"                              \
+    STROBE_FIRST_OPERANDS(32)                                          \
     "subs %[steps], %[steps], #1\n"                                    \
-    "csel %[next_x], %[next_x], %[x], ne\n"                            \
-    "csel %[next_y], %[next_y], %[y], ne\n"                            \
-    MORE                                                               \
-    "mov %[x], %[next_x]\n"                                            \
-    "mov %[y], %[next_y]\n"                                            \
+    "b.eq 2f\n"                                                        \
+    "1:\n"                                                             \
+    STEP                                                               \
+    "add %[x], %[x], #" #x_step "\n"                                   \
+    "add %[y], %[y], #" #y_step "\n"                                   \
+    "subs %[steps], %[steps], #1\n"                                    \
     "b.ne 1b\n"                                                        \
+    "2:\n"                                                             \
+    LAST_STEP                                                          \
     LEAVE                                                              \
-    : [steps] "+&r"(steps), [x] "+&r"(x), [y] "+&r"(y), [c] "+&r"(c),  \
-      [next_x] "=&r"(next_x), [next_y] "=&r"(next_y)                   \
+    : [steps] "+&r"(steps), [x] "+&r"(x), [y] "+&r"(y), [c] "+&r"(c)   \
     :                                                                  \
     : "cc", "memory", STROBE_NEON_REGISTERS)
 
-#define STROBE_ONE_PRODUCT                                                              \
-  STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD(6, x, 32), STROBE_LOAD(7, x, 48),           \
-                 STROBE_LOAD(6, next_x, 0), STROBE_LOAD(7, next_x, 16),                 \
-                 STROBE_LOAD_PAIR(0, 1, next_y, 0), STROBE_LOAD_PAIR(2, 3, next_y, 32), \
-                 STROBE_LOAD_PAIR(4, 5, next_y, 64))
+// The product of one term of either side, y's at `here`; then come the x and the y at `next_x` and
+// `next_y`, or nothing.
+#define STROBE_TERM(here, next_x, next_y)                                           \
+  STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD_PAIR(4, 5, y, (here) + 64),             \
+                 STROBE_LOAD_PAIR(6, 7, y, (next_y) + 32),                          \
+                 STROBE_LOAD_PAIR(0, 1, x, next_x), STROBE_LOAD_PAIR(2, 3, x, (next_x) + 32), \
+                 STROBE_LOAD_PAIR(4, 5, y, next_y))
+#define STROBE_LAST_TERM(here) \
+  STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD_PAIR(4, 5, y, (here) + 64), , , , )
 
-// high x * high y and low x * high y; after them come the x at `next` and low y.
-#define STROBE_BOTH_X(next)                                                     \
-  STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD(6, x, 32), STROBE_LOAD(7, x, 48),   \
-                 STROBE_LOAD(6, x, 64), STROBE_LOAD(7, x, 80), , , )            \
-  STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD(6, x, 96), STROBE_LOAD(7, x, 112),  \
-                 STROBE_LOAD(6, x, next), STROBE_LOAD(7, x, (next) + 16),         \
-                 STROBE_LOAD_PAIR(0, 1, y, 96), STROBE_LOAD_PAIR(2, 3, y, 128), \
-                 STROBE_LOAD_PAIR(4, 5, y, 160))
-// With high x * low y, and before it with low x * low y.
-#define STROBE_THREE_PRODUCTS  \
-  STROBE_BOTH_X(0)             \
-  STROBE_ONE_PRODUCT
-#define STROBE_FOUR_PRODUCTS                                                    \
-  STROBE_BOTH_X(64)                                                             \
-  STROBE_PRODUCT(STROBE_ROWS_X, STROBE_LOAD(6, x, 96), STROBE_LOAD(7, x, 112),  \
-                 STROBE_LOAD(6, x, 0), STROBE_LOAD(7, x, 16), , , )             \
-  STROBE_ONE_PRODUCT
+// Of two terms: high x * high y and low x * high y; then, if there are four products, low x * low
+// y; and at last high x * low y.
+#define STROBE_BOTH_X(next_x)  \
+  STROBE_TERM(0, 64, 0)        \
+  STROBE_TERM(0, next_x, 96)
 
 // Two keys of c, from the accumulators of one y pair.
 #define STROBE_ADD_KEYS(a, b, c, d)       \
@@ -165,68 +155,62 @@
   "stp q2, q3, [%[x]]\n"                  \
   "add %[c], %[x], %[stride]\n"
 #define STROBE_ADD_GROUPS          \
-  STROBE_ADD_KEYS(8, 14, 20, 26)   \
-  STROBE_ADD_KEYS(9, 15, 21, 27)   \
+  STROBE_ADD_KEYS(8, 9, 10, 11)    \
+  STROBE_ADD_KEYS(12, 13, 14, 15)  \
   "cmp %[groups], #2\n"            \
-  "b.lt 2f\n"                      \
-  STROBE_ADD_KEYS(10, 16, 22, 28)  \
-  STROBE_ADD_KEYS(11, 17, 23, 29)  \
-  "b.eq 2f\n"                      \
-  STROBE_ADD_KEYS(12, 18, 24, 30)  \
-  STROBE_ADD_KEYS(13, 19, 25, 31)  \
-  "2:\n"
+  "b.lt 3f\n"                      \
+  STROBE_ADD_KEYS(16, 17, 18, 19)  \
+  STROBE_ADD_KEYS(20, 21, 22, 23)  \
+  "b.eq 3f\n"                      \
+  STROBE_ADD_KEYS(24, 25, 26, 27)  \
+  STROBE_ADD_KEYS(28, 29, 30, 31)  \
+  "3:\n"
 
-// Three steps are one panel. y is at the present one, next_y at it or the one after.
-#define STROBE_TILE_12X8(x_step, FIRST, MORE)                                  \
+// Three steps are one panel. The last panel stands by itself.
+#define STROBE_TILE_12X8(x_step, group, PANEL, LAST_PANEL)                     \
   __asm__ volatile(                                                            \
     STROBE_ZERO_TILE                                                           \
-    FIRST                                                                      \
-    "1:\n"                                                                     \
-    "add %[next_x], %[x], #" #x_step "\n"                                      \
-    "add %[next_y], %[y], %[panel]\n"                                          \
+    STROBE_FIRST_OPERANDS(group)                                               \
     "subs %[panels], %[panels], #1\n"                                          \
-    "csel %[next_x], %[next_x], %[x], ne\n"                                    \
-    "csel %[next_y], %[next_y], %[y], ne\n"                                    \
-    MORE                                                                       \
-    "mov %[x], %[next_x]\n"                                                    \
+    "b.eq 2f\n"                                                                \
+    "1:\n"                                                                     \
+    "add %[next_y], %[y], %[panel]\n"                                          \
+    PANEL                                                                      \
+    "add %[x], %[x], #" #x_step "\n"                                           \
     "mov %[y], %[next_y]\n"                                                    \
+    "subs %[panels], %[panels], #1\n"                                          \
     "b.ne 1b\n"                                                                \
+    "2:\n"                                                                     \
+    LAST_PANEL                                                                 \
     STROBE_ADD_GROUPS                                                          \
     : [panels] "+&r"(panels), [x] "+&r"(x), [y] "+&r"(y), [c] "+&r"(c),        \
-      [next_x] "=&r"(next_x), [next_y] "=&r"(next_y)                           \
+      [next_y] "=&r"(next_y)                                                   \
     : [panel] "r"(panel_bytes), [stride] "r"(row_bytes), [groups] "r"(groups)  \
     : "cc", "memory", STROBE_NEON_REGISTERS)
 
-// x of this step at `here`; after it comes the x at `next` of `from_x`, and of `from_y` the y's at
-// `y0` and two strides of `group` on.
-#define STROBE_KEYS(here, from_x, next, from_y, y0, group)                                       \
-  STROBE_PRODUCT(STROBE_ROWS_Y, STROBE_LOAD(6, x, (here) + 32), STROBE_LOAD(7, x, (here) + 48),      \
-                 STROBE_LOAD(6, from_x, next), STROBE_LOAD(7, from_x, (next) + 16),                \
-                 STROBE_LOAD_PAIR(0, 1, from_y, y0), STROBE_LOAD_PAIR(2, 3, from_y, (y0) + (group)), \
-                 STROBE_LOAD_PAIR(4, 5, from_y, (y0) + 2 * (group)))
-#define STROBE_KEYS_SAME_Y(here, next)                                                      \
-  STROBE_PRODUCT(STROBE_ROWS_Y, STROBE_LOAD(6, x, (here) + 32), STROBE_LOAD(7, x, (here) + 48), \
-                 STROBE_LOAD(6, x, next), STROBE_LOAD(7, x, (next) + 16), , , )
-#define STROBE_FIRST_KEYS(group)        \
-  STROBE_LOAD_PAIR(0, 1, y, 0)          \
-  STROBE_LOAD_PAIR(2, 3, y, group)      \
-  STROBE_LOAD_PAIR(4, 5, y, 2 * (group))  \
-  STROBE_LOAD_PAIR(6, 7, x, 0)
+// As STROBE_TERM, with the pairs of y, which are keys, a `group` apart, and the next of `from_y`.
+#define STROBE_KEYS(group, here, next_x, from_y, next_y)                            \
+  STROBE_PRODUCT(STROBE_ROWS_Y, STROBE_LOAD_PAIR(4, 5, y, (here) + 2 * (group)),    \
+                 STROBE_LOAD_PAIR(6, 7, from_y, (next_y) + (group)),                \
+                 STROBE_LOAD_PAIR(0, 1, x, next_x), STROBE_LOAD_PAIR(2, 3, x, (next_x) + 32), \
+                 STROBE_LOAD_PAIR(4, 5, from_y, next_y))
+#define STROBE_LAST_KEYS(group, here) \
+  STROBE_PRODUCT(STROBE_ROWS_Y, STROBE_LOAD_PAIR(4, 5, y, (here) + 2 * (group)), , , , )
 
-#define STROBE_PANEL_ONE_TERM                 \
-  STROBE_KEYS(0, x, 64, y, 32, 96)            \
-  STROBE_KEYS(64, x, 128, y, 64, 96)          \
-  STROBE_KEYS(128, next_x, 0, next_y, 0, 96)
-#define STROBE_PANEL_TWO_TERMS                 \
-  STROBE_KEYS_SAME_Y(0, 64)                    \
-  STROBE_KEYS(64, x, 0, y, 32, 192)            \
-  STROBE_KEYS(0, x, 128, y, 64, 192)           \
-  STROBE_KEYS_SAME_Y(128, 192)                 \
-  STROBE_KEYS(192, x, 128, y, 96, 192)         \
-  STROBE_KEYS(128, x, 256, y, 128, 192)        \
-  STROBE_KEYS_SAME_Y(256, 320)                 \
-  STROBE_KEYS(320, x, 256, y, 160, 192)        \
-  STROBE_KEYS(256, next_x, 0, next_y, 0, 192)
+#define STROBE_PANEL_ONE_TERM(LAST)  \
+  STROBE_KEYS(96, 0, 64, y, 32)      \
+  STROBE_KEYS(96, 32, 128, y, 64)    \
+  LAST
+#define STROBE_PANEL_TWO_TERMS(LAST)     \
+  STROBE_KEYS(192, 0, 64, y, 0)          \
+  STROBE_KEYS(192, 0, 0, y, 32)          \
+  STROBE_KEYS(192, 32, 128, y, 64)       \
+  STROBE_KEYS(192, 64, 192, y, 64)       \
+  STROBE_KEYS(192, 64, 128, y, 96)       \
+  STROBE_KEYS(192, 96, 256, y, 128)      \
+  STROBE_KEYS(192, 128, 320, y, 128)     \
+  STROBE_KEYS(192, 128, 256, y, 160)     \
+  LAST
 // clang-format on
 
 namespace strobe::cpu::STROBE_ISA {
@@ -238,16 +222,16 @@ namespace {
 template <int terms, Into into>
 inline void multiply_8x12(std::int64_t steps, const char* x, const char* y, float* c) {
   static_assert(terms == 1 || terms == 2);
-  const char* next_x;
-  const char* next_y;
   if constexpr (terms == 1 && into == Into::replace) {
-    STROBE_TILE_8X12(64, 96, STROBE_ONE_PRODUCT, STROBE_REPLACE);
+    STROBE_TILE_8X12(64, 96, STROBE_TERM(0, 64, 96), STROBE_LAST_TERM(0), STROBE_REPLACE);
   } else if constexpr (terms == 1) {
-    STROBE_TILE_8X12(64, 96, STROBE_ONE_PRODUCT, STROBE_ADD);
+    STROBE_TILE_8X12(64, 96, STROBE_TERM(0, 64, 96), STROBE_LAST_TERM(0), STROBE_ADD);
   } else if constexpr (into == Into::replace) {
-    STROBE_TILE_8X12(128, 192, STROBE_FOUR_PRODUCTS, STROBE_REPLACE);
+    STROBE_TILE_8X12(128, 192, STROBE_BOTH_X(64) STROBE_TERM(96, 0, 96) STROBE_TERM(96, 128, 192),
+                     STROBE_BOTH_X(64) STROBE_TERM(96, 0, 96) STROBE_LAST_TERM(96), STROBE_REPLACE);
   } else {
-    STROBE_TILE_8X12(128, 192, STROBE_THREE_PRODUCTS, STROBE_ADD);
+    STROBE_TILE_8X12(128, 192, STROBE_BOTH_X(0) STROBE_TERM(96, 128, 192),
+                     STROBE_BOTH_X(0) STROBE_LAST_TERM(96), STROBE_ADD);
   }
 }
 
@@ -259,23 +243,23 @@ inline void multiply_12x8(std::int64_t panels, const char* x, const char* y,
                           std::int64_t panel_bytes, std::int64_t groups, float* c,
                           std::int64_t row_bytes) {
   static_assert(terms == 1 || terms == 2);
-  const char* next_x;
   const char* next_y;
   if constexpr (terms == 1) {
-    STROBE_TILE_12X8(192, STROBE_FIRST_KEYS(96), STROBE_PANEL_ONE_TERM);
+    STROBE_TILE_12X8(192, 96, STROBE_PANEL_ONE_TERM(STROBE_KEYS(96, 64, 192, next_y, 0)),
+                     STROBE_PANEL_ONE_TERM(STROBE_LAST_KEYS(96, 64)));
   } else {
-    STROBE_TILE_12X8(384, STROBE_FIRST_KEYS(192), STROBE_PANEL_TWO_TERMS);
+    STROBE_TILE_12X8(384, 192, STROBE_PANEL_TWO_TERMS(STROBE_KEYS(192, 160, 384, next_y, 0)),
+                     STROBE_PANEL_TWO_TERMS(STROBE_LAST_KEYS(192, 160)));
   }
 }
 
 }  // namespace
 }  // namespace strobe::cpu::STROBE_ISA
 
-#undef STROBE_LOAD
 #undef STROBE_LOAD_PAIR
 #undef STROBE_ROWS_X
 #undef STROBE_ROWS_Y
-#undef STROBE_SIX
+#undef STROBE_FOUR
 #undef STROBE_PRODUCT
 #undef STROBE_ZERO_TILE
 #undef STROBE_REPLACE_PAIR
@@ -284,15 +268,13 @@ inline void multiply_12x8(std::int64_t panels, const char* x, const char* y,
 #undef STROBE_ADD
 #undef STROBE_FIRST_OPERANDS
 #undef STROBE_TILE_8X12
-#undef STROBE_ONE_PRODUCT
+#undef STROBE_TERM
+#undef STROBE_LAST_TERM
 #undef STROBE_BOTH_X
-#undef STROBE_THREE_PRODUCTS
-#undef STROBE_FOUR_PRODUCTS
 #undef STROBE_ADD_KEYS
 #undef STROBE_ADD_GROUPS
 #undef STROBE_TILE_12X8
 #undef STROBE_KEYS
-#undef STROBE_KEYS_SAME_Y
-#undef STROBE_FIRST_KEYS
+#undef STROBE_LAST_KEYS
 #undef STROBE_PANEL_ONE_TERM
 #undef STROBE_PANEL_TWO_TERMS

@@ -69,8 +69,8 @@
   STROBE_ADD_ROW(0, 1, 2, 26, 27, 28)  \
   STROBE_ADD_ROW(3, 4, 5, 29, 30, 31)
 
-// An odd count does its first step alone. In the last pair of steps the loads ahead read that
-// pair's first step again.
+// An odd count does its first step alone. The last pair of steps stands by itself, for nothing is
+// loaded ahead in it.
 #define STROBE_TILE_8X12(LEAVE)                                                              \
   __asm__ volatile(                                                                          \
     STROBE_NEON_ZERO4(8, 9, 10, 11)                                                          \
@@ -85,7 +85,7 @@
     "tbz %[count], #0, 1f\n"                                                                 \
     STROBE_STEP_8X12(2, 3, 4, , , )                                                          \
     "subs %[count], %[count], #1\n"                                                          \
-    "b.eq 2f\n"                                                                              \
+    "b.eq 4f\n"                                                                              \
     "add %[a], %[a], %[a_stride]\n"                                                          \
     "add %[b], %[b], #48\n"                                                                  \
     STROBE_LOAD_A0(a)                                                                        \
@@ -93,22 +93,24 @@
     STROBE_LOAD_EVEN_B(b)                                                                    \
     "1:\n"                                                                                   \
     "subs %[count], %[count], #2\n"                                                          \
+    "b.eq 3f\n"                                                                              \
+    "2:\n"                                                                                   \
     "add %[odd_a], %[a], %[a_stride]\n"                                                      \
-    "add %[next_a], %[odd_a], %[a_stride]\n"                                                 \
-    "add %[next_b], %[b], #96\n"                                                             \
-    "csel %[next_a], %[next_a], %[a], ne\n"                                                  \
-    "csel %[next_b], %[next_b], %[b], ne\n"                                                  \
     STROBE_STEP_8X12(2, 3, 4, STROBE_LOAD_ODD_B(b),                                          \
                      STROBE_LOAD_A0(odd_a), STROBE_LOAD_A1(odd_a))                           \
-    STROBE_STEP_8X12(5, 6, 7, STROBE_LOAD_EVEN_B(next_b),                                    \
-                     STROBE_LOAD_A0(next_a), STROBE_LOAD_A1(next_a))                         \
-    "mov %[a], %[next_a]\n"                                                                  \
-    "mov %[b], %[next_b]\n"                                                                  \
-    "b.ne 1b\n"                                                                              \
-    "2:\n"                                                                                   \
+    "add %[a], %[odd_a], %[a_stride]\n"                                                      \
+    "add %[b], %[b], #96\n"                                                                  \
+    STROBE_STEP_8X12(5, 6, 7, STROBE_LOAD_EVEN_B(b), STROBE_LOAD_A0(a), STROBE_LOAD_A1(a))   \
+    "subs %[count], %[count], #2\n"                                                          \
+    "b.ne 2b\n"                                                                              \
+    "3:\n"                                                                                   \
+    "add %[odd_a], %[a], %[a_stride]\n"                                                      \
+    STROBE_STEP_8X12(2, 3, 4, STROBE_LOAD_ODD_B(b),                                          \
+                     STROBE_LOAD_A0(odd_a), STROBE_LOAD_A1(odd_a))                           \
+    STROBE_STEP_8X12(5, 6, 7, , , )                                                          \
+    "4:\n"                                                                                   \
     LEAVE                                                                                    \
-    : [count] "+&r"(count), [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [odd_a] "=&r"(odd_a),  \
-      [next_a] "=&r"(next_a), [next_b] "=&r"(next_b)                                         \
+    : [count] "+&r"(count), [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [odd_a] "=&r"(odd_a)   \
     : [a_stride] "r"(a_bytes), [c_stride] "r"(c_bytes)                                       \
     : "cc", "memory", STROBE_NEON_REGISTERS)
 
@@ -203,8 +205,6 @@ inline void fma_tile_8x12(std::int64_t count, const float* a, std::int64_t a_str
   const std::int64_t a_bytes = a_stride * 4;
   const std::int64_t c_bytes = c_stride * 4;
   const float* odd_a;
-  const float* next_a;
-  const float* next_b;
   if constexpr (into == Into::replace) {
     STROBE_TILE_8X12(STROBE_REPLACE_8X12);
   } else {

@@ -90,12 +90,14 @@ inline std::size_t backward_scratch(DType dtype, std::int64_t dim, std::int64_t 
 inline double multiply_add_loop(std::int64_t iterations) {
   constexpr int kCount = kTileRows * kTileVecs;
   float numbers[kCount] = {};
-  __asm__ volatile("" : : "r"(numbers) : "memory");  // somebody writes them
+  float factors[2 * kWidth] = {};
+  __asm__ volatile("" : : "r"(numbers), "r"(factors) : "memory");  // somebody writes them
   Vec sums[kCount];
 #pragma GCC unroll 24
   for (int k = 0; k < kCount; ++k) sums[k] = splat(numbers[k]);
-  const Vec a = sums[0];
-  const Vec b = sums[1];
+  // Loaded, as those of a kernel are: see neon_peak.h.
+  const Vec a = load(factors);
+  const Vec b = load(factors + kWidth);
   for (std::int64_t i = 0; i < iterations; ++i) {
 #pragma GCC unroll 24
     for (int k = 0; k < kCount; ++k) sums[k] = fma(a, b, sums[k]);
