@@ -65,29 +65,30 @@ TEST(NeonTile, Of8x12) {
   }
 }
 
-TEST(NeonTile, Of8x8) {
+TEST(NeonTile, Of12x8) {
   constexpr std::int64_t kStride = 9;
-  for (const std::int64_t panels : {1, 2, 3, 16}) {
-    for (const std::int64_t b_stride : {8, 13, 64}) {
-      const std::int64_t panel_stride = 8 * 12 + 36;
-      const Floats a((panels - 1) * panel_stride + 96, 1);
-      const Floats b((panels * 12 - 1) * b_stride + 8, 2);
-      Fenced c(8 * kStride * 4);
-      for (std::int64_t i = 0; i < 8 * kStride; ++i)
-        if (i % kStride < 8) c.floats()[i] = 1.0F;
-      fma_tile_8x8(panels, a.data(), panel_stride, b.data(), b_stride, c.floats(), kStride);
-      for (std::int64_t r = 0; r < 8; ++r) {
-        EXPECT_TRUE(std::isnan(c.floats()[r * kStride + 8]));
-        for (std::int64_t i = 0; i < 8; ++i) {
-          double sum = 1;
-          double size = 1;
-          for (std::int64_t k = 0; k < panels * 12; ++k) {
-            const double product = a[k / 12 * panel_stride + r * 12 + k % 12] * b[k * b_stride + i];
-            sum += product;
-            size += std::fabs(product);
+  for (const std::int64_t count : {2, 4, 12, 192}) {
+    for (const std::int64_t stride : {12, 16, 131}) {
+      for (const std::int64_t groups : {1, 2, 3}) {
+        const Floats a((count - 1) * stride + 12, 1);
+        const Floats b((count - 1) * stride + 8, 2);
+        Fenced c(4 * groups * kStride * 4);
+        for (std::int64_t i = 0; i < 4 * groups * kStride; ++i)
+          if (i % kStride < 8) c.floats()[i] = 1.0F;
+        fma_tile_12x8(count, a.data(), stride, b.data(), stride, c.floats(), kStride, groups);
+        for (std::int64_t r = 0; r < 4 * groups; ++r) {
+          EXPECT_TRUE(std::isnan(c.floats()[r * kStride + 8]));
+          for (std::int64_t i = 0; i < 8; ++i) {
+            double sum = 1;
+            double size = 1;
+            for (std::int64_t k = 0; k < count; ++k) {
+              const double product = a[k * stride + r] * b[k * stride + i];
+              sum += product;
+              size += std::fabs(product);
+            }
+            ASSERT_NEAR(c.floats()[r * kStride + i], sum, size * 0x1p-21)
+                << count << " steps, row " << r << " of " << 4 * groups;
           }
-          ASSERT_NEAR(c.floats()[r * kStride + i], sum, size * 0x1p-21)
-              << panels << " panels, row " << r;
         }
       }
     }

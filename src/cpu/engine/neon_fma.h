@@ -114,83 +114,69 @@
     : [a_stride] "r"(a_bytes), [c_stride] "r"(c_bytes)                                       \
     : "cc", "memory", STROBE_NEON_REGISTERS)
 
-// 8 x 8 of rows that lie along the summed index: a register has four steps of one row, so there are
-// eight of them, v8 to v15. The columns of four steps are in v0 to v7, the accumulators in v16 +
-// 2 row + vector: 16 of them, which at the latency of FMLA is just enough, and 8 divides the head
-// dimensions where 12 does not.
-#define STROBE_TWO(row, lane, b0, b1, c0, c1) \
-  STROBE_FMLA(c0, b0, row, lane) STROBE_FMLA(c1, b1, row, lane)
-#define STROBE_LANE(lane, b0, b1, n0, n1, n2, n3, n4, n5, n6, n7)  \
-  STROBE_TWO(8, lane, b0, b1, 16, 17) n0                           \
-  STROBE_TWO(9, lane, b0, b1, 18, 19) n1                           \
-  STROBE_TWO(10, lane, b0, b1, 20, 21) n2                          \
-  STROBE_TWO(11, lane, b0, b1, 22, 23) n3                          \
-  STROBE_TWO(12, lane, b0, b1, 24, 25) n4                          \
-  STROBE_TWO(13, lane, b0, b1, 26, 27) n5                          \
-  STROBE_TWO(14, lane, b0, b1, 28, 29) n6                          \
-  STROBE_TWO(15, lane, b0, b1, 30, 31) n7
-#define STROBE_LOAD_B(r, s) "ld1 {v" #r ".4s, v" #s ".4s}, [%[b]], %[b_stride]\n"
-#define STROBE_LOAD_ROW(r, from, row, offset) \
-  "ldr q" #r ", [%[" #from "], #48 * " #row " + " #offset "]\n"
-// Four steps; after them come the elements at `offset` of the rows at `from`.
-#define STROBE_FOUR_STEPS(wrap, from, offset)                                                     \
-  STROBE_LANE(0, 0, 1, , , , , , , , )                                                            \
-  wrap                                                                                            \
-  STROBE_LOAD_B(0, 1)                                                                             \
-  STROBE_LANE(1, 2, 3, , , , , , , , )                                                            \
-  STROBE_LOAD_B(2, 3)                                                                             \
-  STROBE_LANE(2, 4, 5, , , , , , , , )                                                            \
-  STROBE_LOAD_B(4, 5)                                                                             \
-  STROBE_LANE(3, 6, 7, STROBE_LOAD_ROW(8, from, 0, offset), STROBE_LOAD_ROW(9, from, 1, offset),  \
-              STROBE_LOAD_ROW(10, from, 2, offset), STROBE_LOAD_ROW(11, from, 3, offset),         \
-              STROBE_LOAD_ROW(12, from, 4, offset), STROBE_LOAD_ROW(13, from, 5, offset),         \
-              STROBE_LOAD_ROW(14, from, 6, offset), STROBE_LOAD_ROW(15, from, 7, offset))         \
-  STROBE_LOAD_B(6, 7)
+// 12 x 8. Accumulators: v8 + 2 row + vector. The rows' elements are in v0 to v2 in even steps and v5
+// to v7 in odd ones, loaded one step ahead; the columns are in v3 and v4.
+#define STROBE_FOUR_ROWS(a, c0, c1, c2, c3, c4, c5, c6, c7)  \
+  STROBE_FMLA(c0, 3, a, 0) STROBE_FMLA(c1, 4, a, 0)          \
+  STROBE_FMLA(c2, 3, a, 1) STROBE_FMLA(c3, 4, a, 1)          \
+  STROBE_FMLA(c4, 3, a, 2) STROBE_FMLA(c5, 4, a, 2)          \
+  STROBE_FMLA(c6, 3, a, 3) STROBE_FMLA(c7, 4, a, 3)
+#define STROBE_STEP_12X8(a0, a1, a2, next_a, next_b)           \
+  STROBE_FOUR_ROWS(a0, 8, 9, 10, 11, 12, 13, 14, 15)           \
+  next_a                                                       \
+  STROBE_FOUR_ROWS(a1, 16, 17, 18, 19, 20, 21, 22, 23)         \
+  STROBE_FOUR_ROWS(a2, 24, 25, 26, 27, 28, 29, 30, 31)         \
+  next_b
+#define STROBE_NEXT_A(r, s, t)                \
+  "add %[a], %[a], %[a_stride]\n"             \
+  "ldp q" #r ", q" #s ", [%[a]]\n"            \
+  "ldr q" #t ", [%[a], #32]\n"
+#define STROBE_NEXT_B                         \
+  "add %[b], %[b], %[b_stride]\n"             \
+  "ldp q3, q4, [%[b]]\n"
 #define STROBE_ADD_ROW_8(x, y, a, b)           \
   "ldp q" #x ", q" #y ", [%[c]]\n"             \
   "fadd v" #a ".4s, v" #a ".4s, v" #x ".4s\n"  \
   "fadd v" #b ".4s, v" #b ".4s, v" #y ".4s\n"  \
   "stp q" #a ", q" #b ", [%[c]]\n"             \
   "add %[c], %[c], %[c_stride]\n"
-#define STROBE_TILE_8X8                                                                          \
-  __asm__ volatile(                                                                              \
-    STROBE_NEON_ZERO4(16, 17, 18, 19)                                                            \
-    STROBE_NEON_ZERO4(20, 21, 22, 23)                                                            \
-    STROBE_NEON_ZERO4(24, 25, 26, 27)                                                            \
-    STROBE_NEON_ZERO4(28, 29, 30, 31)                                                            \
-    "mov %[first_b], %[b]\n"                                                                     \
-    STROBE_LOAD_B(0, 1)                                                                          \
-    STROBE_LOAD_B(2, 3)                                                                          \
-    STROBE_LOAD_B(4, 5)                                                                          \
-    STROBE_LOAD_B(6, 7)                                                                          \
-    STROBE_LOAD_ROW(8, a, 0, 0)                                                                  \
-    STROBE_LOAD_ROW(9, a, 1, 0)                                                                  \
-    STROBE_LOAD_ROW(10, a, 2, 0)                                                                 \
-    STROBE_LOAD_ROW(11, a, 3, 0)                                                                 \
-    STROBE_LOAD_ROW(12, a, 4, 0)                                                                 \
-    STROBE_LOAD_ROW(13, a, 5, 0)                                                                 \
-    STROBE_LOAD_ROW(14, a, 6, 0)                                                                 \
-    STROBE_LOAD_ROW(15, a, 7, 0)                                                                 \
-    "1:\n"                                                                                       \
-    "add %[next_a], %[a], %[panel]\n"                                                            \
-    "subs %[panels], %[panels], #1\n"                                                            \
-    "csel %[next_a], %[next_a], %[a], ne\n"                                                      \
-    STROBE_FOUR_STEPS(, a, 16)                                                                   \
-    STROBE_FOUR_STEPS(, a, 32)                                                                   \
-    STROBE_FOUR_STEPS("csel %[b], %[b], %[first_b], ne\n", next_a, 0)                            \
-    "mov %[a], %[next_a]\n"                                                                      \
-    "b.ne 1b\n"                                                                                  \
-    STROBE_ADD_ROW_8(0, 1, 16, 17)                                                               \
-    STROBE_ADD_ROW_8(2, 3, 18, 19)                                                               \
-    STROBE_ADD_ROW_8(4, 5, 20, 21)                                                               \
-    STROBE_ADD_ROW_8(6, 7, 22, 23)                                                               \
-    STROBE_ADD_ROW_8(0, 1, 24, 25)                                                               \
-    STROBE_ADD_ROW_8(2, 3, 26, 27)                                                               \
-    STROBE_ADD_ROW_8(4, 5, 28, 29)                                                               \
-    STROBE_ADD_ROW_8(6, 7, 30, 31)                                                               \
-    : [panels] "+&r"(panels), [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [next_a] "=&r"(next_a),  \
-      [first_b] "=&r"(first_b)                                                                   \
-    : [panel] "r"(panel_bytes), [b_stride] "r"(b_bytes), [c_stride] "r"(c_bytes)                 \
+#define STROBE_ADD_FOUR_ROWS(c0, c1, c2, c3, c4, c5, c6, c7)  \
+  STROBE_ADD_ROW_8(0, 1, c0, c1)                              \
+  STROBE_ADD_ROW_8(2, 3, c2, c3)                              \
+  STROBE_ADD_ROW_8(4, 5, c4, c5)                              \
+  STROBE_ADD_ROW_8(6, 7, c6, c7)
+// The last pair of steps stands by itself, as above.
+#define STROBE_TILE_12X8                                                                   \
+  __asm__ volatile(                                                                        \
+    STROBE_NEON_ZERO4(8, 9, 10, 11)                                                        \
+    STROBE_NEON_ZERO4(12, 13, 14, 15)                                                      \
+    STROBE_NEON_ZERO4(16, 17, 18, 19)                                                      \
+    STROBE_NEON_ZERO4(20, 21, 22, 23)                                                      \
+    STROBE_NEON_ZERO4(24, 25, 26, 27)                                                      \
+    STROBE_NEON_ZERO4(28, 29, 30, 31)                                                      \
+    "ldp q0, q1, [%[a]]\n"                                                                 \
+    "ldr q2, [%[a], #32]\n"                                                                \
+    "ldp q3, q4, [%[b]]\n"                                                                 \
+    "subs %[count], %[count], #2\n"                                                        \
+    "b.eq 2f\n"                                                                            \
+    "1:\n"                                                                                 \
+    STROBE_STEP_12X8(0, 1, 2, STROBE_NEXT_A(5, 6, 7), STROBE_NEXT_B)                       \
+    STROBE_STEP_12X8(5, 6, 7, STROBE_NEXT_A(0, 1, 2), STROBE_NEXT_B)                       \
+    "subs %[count], %[count], #2\n"                                                        \
+    "b.ne 1b\n"                                                                            \
+    "2:\n"                                                                                 \
+    STROBE_STEP_12X8(0, 1, 2, STROBE_NEXT_A(5, 6, 7), STROBE_NEXT_B)                       \
+    STROBE_STEP_12X8(5, 6, 7, , )                                                          \
+    STROBE_ADD_FOUR_ROWS(8, 9, 10, 11, 12, 13, 14, 15)                                     \
+    "cmp %[groups], #2\n"                                                                  \
+    "b.lt 3f\n"                                                                            \
+    STROBE_ADD_FOUR_ROWS(16, 17, 18, 19, 20, 21, 22, 23)                                   \
+    "b.eq 3f\n"                                                                            \
+    STROBE_ADD_FOUR_ROWS(24, 25, 26, 27, 28, 29, 30, 31)                                   \
+    "3:\n"                                                                                 \
+    : [count] "+&r"(count), [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c)                       \
+    : [a_stride] "r"(a_bytes), [b_stride] "r"(b_bytes), [c_stride] "r"(c_bytes),           \
+      [groups] "r"(groups)                                                                 \
     : "cc", "memory", STROBE_NEON_REGISTERS)
 // clang-format on
 
@@ -212,16 +198,16 @@ inline void fma_tile_8x12(std::int64_t count, const float* a, std::int64_t a_str
   }
 }
 
-/// c[8][8] += sum over panels of 12 steps: a[panel][8 rows][12], the panels panel_stride apart, and
-/// b[panel * 12 + k][8], rows b_stride apart, c's c_stride. panels >= 1.
-inline void fma_tile_8x8(std::int64_t panels, const float* a, std::int64_t panel_stride,
-                         const float* b, std::int64_t b_stride, float* c, std::int64_t c_stride) {
-  const std::int64_t panel_bytes = panel_stride * 4;
+/// c[4 * groups][8] += the sum over k of a[k][12] * b[k][8]: rows of `a` a_stride apart, of b
+/// b_stride, of c c_stride. Three groups of four are read of `a`, up to three are stored. An even
+/// count, at least two.
+inline void fma_tile_12x8(std::int64_t count, const float* a, std::int64_t a_stride, const float* b,
+                          std::int64_t b_stride, float* c, std::int64_t c_stride,
+                          std::int64_t groups) {
+  const std::int64_t a_bytes = a_stride * 4;
   const std::int64_t b_bytes = b_stride * 4;
   const std::int64_t c_bytes = c_stride * 4;
-  const float* next_a;
-  const float* first_b;
-  STROBE_TILE_8X8;
+  STROBE_TILE_12X8;
 }
 
 }  // namespace
@@ -239,10 +225,10 @@ inline void fma_tile_8x8(std::int64_t panels, const float* a, std::int64_t panel
 #undef STROBE_REPLACE_8X12
 #undef STROBE_ADD_8X12
 #undef STROBE_TILE_8X12
-#undef STROBE_TWO
-#undef STROBE_LANE
-#undef STROBE_LOAD_B
-#undef STROBE_LOAD_ROW
-#undef STROBE_FOUR_STEPS
+#undef STROBE_FOUR_ROWS
+#undef STROBE_STEP_12X8
+#undef STROBE_NEXT_A
+#undef STROBE_NEXT_B
 #undef STROBE_ADD_ROW_8
-#undef STROBE_TILE_8X8
+#undef STROBE_ADD_FOUR_ROWS
+#undef STROBE_TILE_12X8
