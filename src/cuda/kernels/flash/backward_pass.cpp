@@ -14,17 +14,11 @@ bool BackwardPass::has_hopper_kernel(const Problem& problem,
 BackwardPass::BackwardPass(const driver::Device& device, const Problem& problem,
                            const PlanOptions& options)
     : device_(device), problem_(problem), options_(options) {
-  if (!has_hopper_kernel(problem, jit::Architecture::of(device))) {
+  if (has_hopper_kernel(problem, jit::Architecture::of(device)))
+    hopper_ =
+        std::make_unique<const HopperPass<hopper_backward::Backward>>(device, problem, options);
+  else
     portable();
-    return;
-  }
-  hopper_ = std::make_unique<const PaddedPass<hopper_backward::Backward>>(device, problem, options);
-  if (hopper_backward::Backward::shifts(problem, options)) {
-    hopper_in_place_ =
-        std::make_unique<const hopper_backward::Backward>(device, problem, options, true);
-  } else {
-    hopper_->kernels();
-  }
 }
 
 const portable_backward::Backward& BackwardPass::portable() const {
@@ -35,7 +29,6 @@ const portable_backward::Backward& BackwardPass::portable() const {
 }
 
 TuningRecord BackwardPass::tuning() const {
-  if (hopper_in_place_) return hopper_in_place_->tuning();
   return hopper_ ? hopper_->tuning() : portable().tuning();
 }
 
@@ -46,16 +39,10 @@ std::size_t BackwardPass::workspace_bytes() const {
   WorkspacePlan for_portable;
   portable_backward::plan_arrays(problem_, portable_backward::features_of(problem_, options_),
                                  jit::Architecture::of(device_), for_portable);
-  const std::size_t in_place = hopper_in_place_ ? hopper_backward::Backward::workspace_bytes(
-                                                      device_, problem_, options_, true)
-                                                : 0;
-  return std::max(
-      {hopper_->workspace_bytes(), hopper_->copy_bytes() + for_portable.bytes(), in_place});
+  return std::max(hopper_->workspace_bytes(), hopper_->copy_bytes() + for_portable.bytes());
 }
 
 void BackwardPass::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
-  if (hopper_in_place_ && hopper_in_place_->takes(tensors))
-    return hopper_in_place_->run(tensors, workspace, stream);
   if (hopper_ && hopper_->run(tensors, workspace, stream)) return;
   portable().run(tensors, workspace, stream);
 }

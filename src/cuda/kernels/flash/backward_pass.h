@@ -3,7 +3,7 @@
 #include <memory>
 #include <mutex>
 
-#include "cuda/kernels/flash/padded_pass.h"
+#include "cuda/kernels/flash/hopper_pass.h"
 #include "cuda/kernels/hopper_backward/hopper_backward.h"
 #include "cuda/kernels/portable_backward/portable_backward.h"
 
@@ -28,9 +28,7 @@ class BackwardPass {
   const driver::Device& device_;
   Problem problem_;
   PlanOptions options_;
-  std::unique_ptr<const PaddedPass<hopper_backward::Backward>> hopper_{};
-  /// For heads that it would copy, but which may also be taken as they lie.
-  std::unique_ptr<const hopper_backward::Backward> hopper_in_place_{};
+  std::unique_ptr<const HopperPass<hopper_backward::Backward>> hopper_{};
   mutable std::once_flag portable_once_{};
   /// Beside the other one, made when the first operands come that lie as only it can take them.
   mutable std::unique_ptr<const portable_backward::Backward> portable_{};

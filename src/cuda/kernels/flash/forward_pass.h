@@ -3,7 +3,7 @@
 #include <memory>
 #include <mutex>
 
-#include "cuda/kernels/flash/padded_pass.h"
+#include "cuda/kernels/flash/hopper_pass.h"
 #include "cuda/kernels/hopper_forward/hopper_forward.h"
 #include "cuda/kernels/portable_forward/portable_forward.h"
 
@@ -28,9 +28,7 @@ class ForwardPass {
   const driver::Device& device_;
   Problem problem_;
   PlanOptions options_;
-  std::unique_ptr<const PaddedPass<hopper_forward::Forward>> hopper_{};
-  /// For heads that it would copy, but which may also be taken as they lie.
-  std::unique_ptr<const hopper_forward::Forward> hopper_in_place_{};
+  std::unique_ptr<const HopperPass<hopper_forward::Forward>> hopper_{};
   mutable std::once_flag portable_once_{};
   /// Beside the other one, made when the first operands come that lie as only it can take them.
   mutable std::unique_ptr<const portable_forward::Forward> portable_{};
