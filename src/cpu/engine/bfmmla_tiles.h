@@ -41,14 +41,6 @@
   next_x2                                                                     \
   next_y
 
-#define STROBE_ZERO_TILE             \
-  STROBE_NEON_ZERO4(8, 9, 10, 11)    \
-  STROBE_NEON_ZERO4(12, 13, 14, 15)  \
-  STROBE_NEON_ZERO4(16, 17, 18, 19)  \
-  STROBE_NEON_ZERO4(20, 21, 22, 23)  \
-  STROBE_NEON_ZERO4(24, 25, 26, 27)  \
-  STROBE_NEON_ZERO4(28, 29, 30, 31)
-
 // An accumulator is two rows of two: {r0 c0, r0 c1, r1 c0, r1 c1}. The low halves of two neighbours
 // are four columns of the first row, the high halves of the second.
 
@@ -105,7 +97,7 @@
 // every step.
 #define STROBE_TILE_8X12(x_step, y_step, STEP, LAST_STEP, LEAVE)       \
   __asm__ volatile(                                                    \
-    STROBE_ZERO_TILE                                                   \
+    STROBE_NEON_ZERO_TILE                                              \
     STROBE_FIRST_OPERANDS(32)                                          \
     "subs %[steps], %[steps], #1\n"                                    \
     "b.eq 2f\n"                                                        \
@@ -169,7 +161,7 @@
 // Three steps are one panel. The last panel stands by itself.
 #define STROBE_TILE_12X8(x_step, group, PANEL, LAST_PANEL)                     \
   __asm__ volatile(                                                            \
-    STROBE_ZERO_TILE                                                           \
+    STROBE_NEON_ZERO_TILE                                                      \
     STROBE_FIRST_OPERANDS(group)                                               \
     "subs %[panels], %[panels], #1\n"                                          \
     "b.eq 2f\n"                                                                \
@@ -261,7 +253,6 @@ inline void multiply_12x8(std::int64_t panels, const char* x, const char* y,
 #undef STROBE_ROWS_Y
 #undef STROBE_FOUR
 #undef STROBE_PRODUCT
-#undef STROBE_ZERO_TILE
 #undef STROBE_REPLACE_PAIR
 #undef STROBE_REPLACE
 #undef STROBE_ADD_PAIR

@@ -73,12 +73,7 @@
 // loaded ahead in it.
 #define STROBE_TILE_8X12(LEAVE)                                                              \
   __asm__ volatile(                                                                          \
-    STROBE_NEON_ZERO4(8, 9, 10, 11)                                                          \
-    STROBE_NEON_ZERO4(12, 13, 14, 15)                                                        \
-    STROBE_NEON_ZERO4(16, 17, 18, 19)                                                        \
-    STROBE_NEON_ZERO4(20, 21, 22, 23)                                                        \
-    STROBE_NEON_ZERO4(24, 25, 26, 27)                                                        \
-    STROBE_NEON_ZERO4(28, 29, 30, 31)                                                        \
+    STROBE_NEON_ZERO_TILE                                                                    \
     STROBE_LOAD_A0(a)                                                                        \
     STROBE_LOAD_A1(a)                                                                        \
     STROBE_LOAD_EVEN_B(b)                                                                    \
@@ -148,12 +143,7 @@
 // The last pair of steps stands by itself, as above.
 #define STROBE_TILE_12X8                                                                   \
   __asm__ volatile(                                                                        \
-    STROBE_NEON_ZERO4(8, 9, 10, 11)                                                        \
-    STROBE_NEON_ZERO4(12, 13, 14, 15)                                                      \
-    STROBE_NEON_ZERO4(16, 17, 18, 19)                                                      \
-    STROBE_NEON_ZERO4(20, 21, 22, 23)                                                      \
-    STROBE_NEON_ZERO4(24, 25, 26, 27)                                                      \
-    STROBE_NEON_ZERO4(28, 29, 30, 31)                                                      \
+    STROBE_NEON_ZERO_TILE                                                                  \
     "ldp q0, q1, [%[a]]\n"                                                                 \
     "ldr q2, [%[a], #32]\n"                                                                \
     "ldp q3, q4, [%[b]]\n"                                                                 \
