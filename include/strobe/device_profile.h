@@ -38,7 +38,7 @@ struct DeviceActivity {
 
 /// One launch of a kernel, and what was counted while it ran.
 struct CountedKernel {
-  std::string name{};  ///< "" if it is not known
+  std::string name{};
   KernelLaunch launch{};
   std::vector<double> values{};  ///< as many as metrics; NaN where there is none
 };

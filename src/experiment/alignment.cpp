@@ -169,8 +169,8 @@ Findings alignment_experiment(const ExperimentSetup& setup) {
       .why =
           "Rows are loaded in chunks of 16 bytes and multiplied in whole tiles. Where a row is "
           "no multiple of them, the next one begins in the middle of a chunk: loads become "
-          "narrower, or rows are copied to where they are padded, and the last tile multiplies "
-          "zeros.",
+          "narrower, or bring what is not the row's, or rows are copied to where they are padded; "
+          "and the last tile multiplies zeros.",
       .files = {{"alignment.svg", dims_chart(rows, problem)}}};
   for (const AlignmentRow& row : rows) {
     findings.timed.push_back({row.result,

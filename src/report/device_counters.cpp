@@ -18,7 +18,7 @@ using Unit = DeviceMetric::Unit;
 /// A C++ name without its parameters, and no longer than a column can be.
 std::string short_name(const std::string& name) {
   constexpr std::size_t kMost = 40;
-  const std::string plain = name.empty() ? "?" : name.substr(0, name.find('('));
+  const std::string plain = name.substr(0, name.find('('));
   return plain.size() <= kMost ? plain : plain.substr(0, kMost - 3) + "...";
 }
 

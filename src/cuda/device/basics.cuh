@@ -45,6 +45,7 @@ template <class First, class Second>
 struct Choice<false, First, Second> {
   using Type = Second;
 };
+/// One of two types.
 template <bool first, class First, class Second>
 using Either = typename Choice<first, First, Second>::Type;
 

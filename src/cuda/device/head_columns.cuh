@@ -78,7 +78,8 @@ struct WholeHeads {
   STROBE_DEVICE void finish(Word, int, Word) const {}
 };
 
-/// Of heads that may begin within chunks, by one thread: what comes with them stays.
+/// Of heads that may begin within chunks, by one thread. What comes with them stays, so there is
+/// nothing to finish.
 template <class RowTile, int dim>
 struct HeadsWithOthers {
   STROBE_DEVICE void start(Word to, const TensorMap& map, const BoxOrigin& origin, int head,

@@ -1,7 +1,7 @@
 #pragma once
-// Hopper's unit that copies boxes of tensors between global and shared memory, and
-// adds to sums in global memory. What lies outside of the tensor is zero where it is read and left
-// out where it is written.
+// Hopper's unit that copies boxes of tensors between global and shared memory, and adds to sums in
+// global memory. What lies outside of the tensor is zero where it is read and left out where it is
+// written.
 
 #include "device/basics.cuh"
 
