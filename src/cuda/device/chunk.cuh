@@ -2,6 +2,7 @@
 // 16 bytes at a time, of rows that begin anywhere.
 
 #include "device/basics.cuh"
+#include "device/ptx/global_memory.cuh"
 
 namespace strobe::cuda {
 
@@ -96,7 +97,7 @@ class ChunkLoad {
 STROBE_DEVICE void store_chunk_anywhere(void* to, uint4 chunk, int bytes) {
   const auto address = reinterpret_cast<unsigned long long>(to);
   if (address % 16 == 0 && bytes >= 16) {
-    *static_cast<uint4*>(to) = chunk;
+    ptx::store_global_chunk(to, chunk);
     return;
   }
   const Word words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};

@@ -138,7 +138,7 @@ STROBE_DEVICE uint4 load_columns(Word tile, Word row, int column) {
 template <class Storage>
 STROBE_DEVICE void store_elements(Storage* row, int begin, int dim, uint4 chunk) {
   if (begin >= 0 && begin + kChunkElements <= dim) {
-    *reinterpret_cast<uint4*>(row + begin) = chunk;
+    ptx::store_global_chunk(row + begin, chunk);
     return;
   }
   const Word words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
@@ -173,8 +173,9 @@ struct RowCopy {
       Storage* const begin = to + row * stride;
       const int element = i % kChunks * kChunkElements - (aligned ? 0 : elements_before(begin));
       if constexpr (aligned) {
-        *reinterpret_cast<uint4*>(begin + element) =
-            ptx::load_chunk(tile + RowTile::chunk_offset(first_row + row, i % kChunks));
+        ptx::store_global_chunk(
+            begin + element,
+            ptx::load_chunk(tile + RowTile::chunk_offset(first_row + row, i % kChunks)));
       } else if (element < dim) {
         store_elements(begin, element, dim,
                        load_columns<RowTile>(tile, first_row + row, element + first_column));

@@ -69,7 +69,7 @@ void for_each_run(const Params& p, int chunks, Visit visit) {
 /// from byte `begin` of the row on, which may be before its first.
 void cut_chunk(const Params& p, const Place& place, int begin, uint4 chunk) {
   if (begin >= 0 && begin + kChunkBytes <= p.row_bytes) {
-    *reinterpret_cast<uint4*>(place.strided + begin) = chunk;
+    strobe::cuda::ptx::store_global_chunk(place.strided + begin, chunk);
     return;
   }
   for (int i = 0; i < kChunkBytes; i += kElementBytes) {
@@ -93,7 +93,8 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, config::kBlocksPe
                      p.strided_end);
 #pragma unroll
     for (int i = 0; i < kChunksAtOnce; ++i) {
-      if (run.has(i)) *reinterpret_cast<uint4*>(run.at(i).dense + offset) = loads[i].finish();
+      if (run.has(i))
+        strobe::cuda::ptx::store_global_chunk(run.at(i).dense + offset, loads[i].finish());
     }
   });
 }

@@ -1,0 +1,25 @@
+#pragma once
+// Global memory, where the compiler does not see that it is, or that 16 bytes can go at once.
+
+#include "device/basics.cuh"
+
+namespace strobe::cuda::ptx {
+
+/// From a multiple of 16 bytes, of what nobody changes meanwhile.
+STROBE_DEVICE uint4 load_global_chunk(const void* from) {
+  uint4 value;
+  asm("ld.global.v4.b32 {%0,%1,%2,%3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(from));
+  return value;
+}
+
+/// To a multiple of 16 bytes. An assignment becomes four stores of 4 bytes where parts of the same
+/// chunk are stored elsewhere, and takes four times as long in the second level cache.
+STROBE_DEVICE void store_global_chunk(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1,%2,%3,%4};" ::"l"(to), "r"(value.x), "r"(value.y),
+               "r"(value.z), "r"(value.w)
+               : "memory");
+}
+
+}  // namespace strobe::cuda::ptx
