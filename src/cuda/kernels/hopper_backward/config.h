@@ -37,6 +37,11 @@ constexpr int most_columns(const HopperBackwardFeatures& features) {
   return std::max(key_columns(features), value_columns(features));
 }
 
+/// Of a row of so many columns in shared memory, see SwizzledTile.
+constexpr int tile_row_bytes(int columns) {
+  return (columns + 63) / 64 * 128;
+}
+
 /// Whether the last block of a head to add to the sums of dq can convert them. Blocks that have
 /// nothing to do would not count, and dims above 128 gain nothing.
 constexpr bool may_finish(const HopperBackwardFeatures& features) {
@@ -137,7 +142,6 @@ constexpr int shared_bytes(const HopperBackwardConfig& config) {
   constexpr int kControl = 512;
   constexpr int kStages = 2;  // of dout, scores and statistics
   const auto& [features, shape] = config;
-  const auto row_bytes = [](int dim) { return (dim + 63) / 64 * 128; };
   const int rows = shape.block_keys() + shape.query_slots * shape.block_queries;
   const int value_rows = shape.block_keys() + kStages * shape.block_queries;
   const int scores = kStages * shape.block_queries * shape.block_keys() * 2;
@@ -145,9 +149,10 @@ constexpr int shared_bytes(const HopperBackwardConfig& config) {
       shape.slice_writers() * shape.slice_slots * 64 * hopper_backward::slice_columns(config) * 4;
   const int statistics = kStages * shape.block_queries * 8;
   const int bias_rows = !features.bias ? 0 : features.bias_per_query ? shape.block_queries : 8;
-  const int bias = kStages * bias_rows * row_bytes(shape.block_keys());
-  return rows * row_bytes(key_columns(features)) + value_rows * row_bytes(value_columns(features)) +
-         scores + slices + bias + statistics + kControl;
+  const int bias = kStages * bias_rows * tile_row_bytes(shape.block_keys());
+  return rows * tile_row_bytes(key_columns(features)) +
+         value_rows * tile_row_bytes(value_columns(features)) + scores + slices + bias +
+         statistics + kControl;
 }
 
 /// Whether a multiprocessor has as much.

@@ -5,6 +5,7 @@
 
 #include "device/ptx/turns.cuh"
 #include "kernels/hopper_backward/layout.cuh"
+#include "kernels/hopper_backward/query_rows.cuh"
 
 namespace strobe::cuda {
 
@@ -64,12 +65,11 @@ class HeadSums {
     return ptx::take_turn(params_.added + head_) + 1 == static_cast<Word>(all);
   }
 
-  using RowTile = SwizzledTile<kWarpgroupRows, config::kKeyColumns>;
+  using Rows = QueryRows<Element, Slices, config::kKeyColumns, config::kDim, config::kShifted>;
 
   static constexpr int kThreads = kWarpgroups * kWarpgroupThreads;       ///< that compute
   static constexpr int kBarrier = 1;                                     ///< theirs
   static constexpr int kParts = config::kBlockQueries / kWarpgroupRows;  ///< of a tile
-  static constexpr int kSlices = Slices::kCount / kParts;                ///< of a part
 
   STROBE_DEVICE static void meet() {
     ptx::sync_threads(kBarrier, kThreads);
@@ -86,7 +86,7 @@ class HeadSums {
   STROBE_DEVICE Part part_at(int index) const {
     const int tile = index / kParts;
     const int key_heads = params_.heads / params_.heads_per_key_head;
-    return {tile, index % kParts * kSlices,
+    return {tile, index % kParts * Rows::kSlices,
             head_ % key_heads * params_.heads_per_key_head + tile / params_.query_blocks,
             tile % params_.query_blocks * config::kBlockQueries + index % kParts * kWarpgroupRows};
   }
@@ -104,64 +104,30 @@ class HeadSums {
   /// Every warpgroup has every second part. The next is loaded while one is stored.
   STROBE_DEVICE void convert(const Shared& shared) const {
     const int warpgroup = warp_index() / 4 - 1;
-    const Word staging = shared.queries(0) + warpgroup * RowTile::kBytes;
+    const Word staging = shared.queries(0) + warpgroup * Rows::RowTile::kBytes;
     const int parts = head_tiles() * kParts;
-    QuerySums sums[kSlices];
-    if (warpgroup < parts) load(sums, part_at(warpgroup));
+    Rows rows;
+    if (warpgroup < parts) rows.load(sums_of(part_at(warpgroup)));
 #pragma unroll 1
     for (int i = warpgroup; i < parts; i += kWarpgroups) {
-      stage_rows(sums, staging);
-      if (i + kWarpgroups < parts) load(sums, part_at(i + kWarpgroups));
+      if (!rows.stage(staging, params_.scale)) *params_.not_finite = 1;
+      if (i + kWarpgroups < parts) rows.load(sums_of(part_at(i + kWarpgroups)));
       sync_warpgroup(warpgroup);
       store(part_at(i), staging);
       sync_warpgroup(warpgroup);
     }
   }
 
-  STROBE_DEVICE void load(QuerySums (&sums)[kSlices], const Part& part) const {
-    const float* const from = sums_of(head_) + part.tile * Slices::kTileFloats +
-                              part.slice * Slices::kFloats +
-                              Slices::offset(0, static_cast<int>(threadIdx.x) % kWarpgroupThreads);
-#pragma unroll
-    for (int slice = 0; slice < kSlices; ++slice) {
-#pragma unroll
-      for (int c = 0; c < QuerySums::kColumnTiles; ++c) {
-        const float4 four =
-            *reinterpret_cast<const float4*>(from + slice * Slices::kFloats + Slices::offset(c, 0));
-        float(&to)[4] = sums[slice].tile[0][c];
-        to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
-      }
-    }
-  }
-
-  /// Says so if any of them is not finite.
-  STROBE_DEVICE void stage_rows(QuerySums (&sums)[kSlices], Word staging) const {
-    float probe = 0;  // NaN if anything is not finite
-#pragma unroll
-    for (int slice = 0; slice < kSlices; ++slice) {
-#pragma unroll
-      for (int i = 0; i < QuerySums::kColumnTiles * 4; ++i) {
-        float& x = sums[slice].tile[0][i / 4][i % 4];
-        probe = fmaf(x, 0.0F, probe);
-        x *= params_.scale;
-      }
-      // Columns that come again in the next slice are the same there.
-      stage<Element, RowTile>(staging + slice * RowTile::kPanelBytes, sums[slice].tile[0]);
-    }
-    if (probe != 0) *params_.not_finite = 1;
+  STROBE_DEVICE const float* sums_of(const Part& part) const {
+    return sums_of(head_) + part.tile * Slices::kTileFloats + part.slice * Slices::kFloats;
   }
 
   STROBE_DEVICE void store(const Part& part, Word staging) const {
-    constexpr bool kWholeChunks = !config::kShifted && config::kDim % kChunkElements == 0;
     const int key_heads = params_.heads / params_.heads_per_key_head;
     const RowStrides& strides = params_.dq_strides;
     Storage* const rows = static_cast<Storage*>(params_.dq) + head_ / key_heads * strides.sequence +
                           part.first_query * strides.row + part.head * strides.head;
-    const RowCopy copy = {0,
-                          larger(smaller(params_.seqlen_q - part.first_query, kWarpgroupRows), 0),
-                          config::kShifted ? column_of_head<config::kDim>(part.head) : 0,
-                          static_cast<int>(threadIdx.x) % kWarpgroupThreads, kWarpgroupThreads};
-    copy.store<RowTile, config::kDim, kWholeChunks>(staging, rows, strides.row);
+    Rows::store(staging, rows, strides.row, params_.seqlen_q - part.first_query, part.head);
   }
 
   STROBE_DEVICE static void sync_warpgroup(int warpgroup) {

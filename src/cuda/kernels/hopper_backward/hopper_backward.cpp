@@ -72,7 +72,14 @@ Chosen<HopperBackwardConfig> config_of(const driver::Device& device, const Probl
 
 constexpr std::int64_t kMaxDim = kCandidates.back().dim;
 
-/// finish.cu is compiled as portable_backward's rows are.
+constexpr int kFinishThreads = 128;
+
+/// 64 rows of dq.
+int finish_shared_bytes(const HopperBackwardConfig& config) {
+  return 64 * tile_row_bytes(key_columns(config.features));
+}
+
+/// finish.cu is compiled as portable_backward's rows are, but for what a thread block has.
 jit::KernelDescription finish_description(const PortableBackwardConfig& rows,
                                           const HopperBackwardConfig& config) {
   jit::KernelDescription kernel = description(rows, "rows", {"hopper_finish"});
@@ -83,6 +90,9 @@ jit::KernelDescription finish_description(const PortableBackwardConfig& rows,
   kernel.constants.push_back({"kSliceColumns", slice_columns(config)});
   kernel.constants.push_back({"kShifted", config.features.shifted});
   kernel.constants.push_back({"kIsFinished", config.features.finishes});
+  kernel.threads = kFinishThreads;
+  kernel.dynamic_shared_bytes = finish_shared_bytes(config);
+  kernel.max_registers = registers_of_a_thread(kFinishThreads, 1);
   return kernel;
 }
 
@@ -390,7 +400,8 @@ void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) 
   driver::launch(finish_->function("hopper_finish"),
                  {.grid = {.x = static_cast<unsigned>(
                                std::min(most_finishers, problem_.heads * query_blocks_))},
-                  .block = {.x = static_cast<unsigned>(statistics_.rows().config.threads())}},
+                  .block = {.x = kFinishThreads},
+                  .dynamic_shared_bytes = finish_shared_bytes(config_)},
                  stream, rows, static_cast<const unsigned*>(values.not_finite));
   if (rows.dbias != nullptr) bias_gradients_.compute(problem_, rows, stream);
 }

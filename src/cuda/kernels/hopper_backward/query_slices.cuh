@@ -24,14 +24,6 @@ struct QuerySlices {
   STROBE_DEVICE static constexpr int offset(int column_tile, int thread) {
     return (column_tile * 128 + thread) * 4;
   }
-
-  /// Where a sum of a tile lies; the next follows if the column is even.
-  STROBE_DEVICE static constexpr int offset_of(int row, int column) {
-    const int slice = kAlongRows ? row / kRows : smaller(column / kStep, kCount - 1);
-    const int thread = row % kRows / 16 * 32 + row % 8 * 4 + column % 8 / 2;
-    const int tile = (column - (kAlongRows ? 0 : slice * kStep)) / 8;
-    return slice * kFloats + offset(tile, thread) + row / 8 % 2 * 2 + column % 2;
-  }
 };
 
 }  // namespace strobe::cuda
