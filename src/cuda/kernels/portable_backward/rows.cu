@@ -10,29 +10,17 @@ namespace {
 
 constexpr int kChunkElements = 16 / kElementBytes;
 
-/// Lanes that read a row of `out` together, a chunk each at a time: as many as leave the fewest of
-/// them without one.
-STROBE_DEVICE constexpr int lanes_for(int chunks) {
-  int best = chunks > 4 ? 8 : 4;
-  for (const int lanes : {16, 32}) {
-    if (round_up(chunks, lanes) <= round_up(chunks, best)) best = lanes;
-  }
-  return best;
-}
-constexpr int kRowLanes = lanes_for(ceil_div(config::kValueDim, kChunkElements));
-constexpr int kRowsAtOnce = kThreads / kRowLanes;
+constexpr bool kWholeChunks = config::kValueDim % kChunkElements == 0;
+/// Of a row of `out`: if it is not of whole ones, it may begin within one.
+constexpr int kValueChunks =
+    ceil_div(config::kValueDim + (kWholeChunks ? 0 : kChunkElements - 1), kChunkElements);
+/// What a warp takes at a time.
+constexpr int kWarpRows = 8;
+constexpr int kRowsAtOnce = config::kWarps * kWarpRows;
 
 struct Chunk {
   Storage element[kChunkElements];
 };
-
-STROBE_DEVICE Chunk read_chunk(const Storage* from, int elements) {
-  const union {
-    uint4 whole;
-    Chunk chunk;
-  } piece = {load_chunk_anywhere(from, elements * kElementBytes)};
-  return piece.chunk;
-}
 
 STROBE_DEVICE void write_chunk(Storage* to, const Chunk& chunk, int elements) {
   const union {
@@ -54,36 +42,133 @@ struct Place {
   Wide row;
 
   STROBE_DEVICE Place(const Params& params, Wide workspace_row)
-      : sequence(config::kVariableLength ? 0 : static_cast<int>(workspace_row / params.seqlen_q)),
-        row(config::kVariableLength ? workspace_row : workspace_row % params.seqlen_q) {}
+      : sequence(config::kVariableLength ? 0 : sequence_of(workspace_row, params.seqlen_q)),
+        row(workspace_row - static_cast<Wide>(sequence) * params.seqlen_q) {}
+
+ private:
+  /// Most rows have numbers below 2³², which take a fraction of the time to divide.
+  STROBE_DEVICE static int sequence_of(Wide row, int seqlen) {
+    const auto low = static_cast<Word>(row);
+    return static_cast<int>(row == low ? low / static_cast<Word>(seqlen) : row / seqlen);
+  }
 };
 
-/// Sum over the lanes of a row.
-STROBE_DEVICE float over_lanes(float x) {
-#pragma unroll
-  for (int distance = 1; distance < kRowLanes; distance *= 2) {
-    x += __shfl_xor_sync(kAllLanes, x, distance);
-  }
-  return x;
+/// Behind all rows of a tensor.
+STROBE_DEVICE const Storage* end_of(const Params& params, const void* data,
+                                    const RowStrides& strides) {
+  const auto along = [](Wide stride, Wide count) { return larger(stride, Wide{0}) * (count - 1); };
+  return static_cast<const Storage*>(data) +
+         (config::kVariableLength
+              ? along(strides.row, params.rows)
+              : along(strides.sequence, params.sequences) + along(strides.row, params.seqlen_q)) +
+         along(strides.head, params.heads) + config::kValueDim;
 }
 
-/// dout · out, in all lanes of the row.
-STROBE_DEVICE float delta_of(const Params& params, const Place& place, int head, int lane) {
-  const Storage* out = rows_of(params.out, params.out_strides, place.sequence, place.row, head);
-  const Storage* dout = rows_of(params.dout, params.dout_strides, place.sequence, place.row, head);
-  float sum = 0;
-#pragma unroll
-  for (int column = 0; column < config::kValueDim; column += kRowLanes * kChunkElements) {
-    const int first = column + lane * kChunkElements;
-    const int elements = config::kValueDim - first;
-    const Chunk a = read_chunk(out + first, elements);
-    const Chunk b = read_chunk(dout + first, elements);
-#pragma unroll
-    for (int e = 0; e < kChunkElements; ++e) {
-      sum += Element::widen(a.element[e]) * Element::widen(b.element[e]);
+/// The product of a chunk of a row of `out` with what `dout` has there, in two steps, so that a
+/// thread has several on their way: all that are started before one is finished.
+class ChunkProduct {
+ public:
+  /// Anything may be read that is before the ends.
+  STROBE_DEVICE void start(const Storage* out, const Storage* dout, int chunk,
+                           const Storage* out_end, const Storage* dout_end) {
+    const int before = elements_before(out);
+    const bool alike =
+        kWholeChunks ? (before | elements_before(dout)) == 0 : before == elements_before(dout);
+    first_ = chunk * kChunkElements - (kWholeChunks || !alike ? 0 : before);
+    out_ = out + first_;
+    dout_ = dout + first_;
+    is_loaded_ = alike && out_ + kChunkElements <= out_end && dout_ + kChunkElements <= dout_end;
+    a_.whole = b_.whole = uint4{0, 0, 0, 0};
+    if (is_loaded_) {
+      a_.whole = ptx::load_global_chunk(out_);
+      b_.whole = ptx::load_global_chunk(dout_);
     }
   }
-  return over_lanes(sum);
+
+  STROBE_DEVICE float finish() const {
+    float sum = 0;
+    if (!is_loaded_) {
+#pragma unroll 1
+      for (int e = 0; e < kChunkElements; ++e) {
+        if (exists(e)) sum += Element::widen(out_[e]) * Element::widen(dout_[e]);
+      }
+      return sum;
+    }
+#pragma unroll
+    for (int e = 0; e < kChunkElements; ++e) {
+      const float term = Element::widen(a_.chunk.element[e]) * Element::widen(b_.chunk.element[e]);
+      if (kWholeChunks || exists(e)) sum += term;
+    }
+    return sum;
+  }
+
+ private:
+  union Piece {
+    uint4 whole;
+    Chunk chunk;
+  };
+
+  STROBE_DEVICE static int elements_before(const Storage* row) {
+    return static_cast<int>(reinterpret_cast<unsigned long long>(row) % 16) / kElementBytes;
+  }
+
+  STROBE_DEVICE bool exists(int e) const {
+    return static_cast<Word>(first_ + e) < static_cast<Word>(config::kValueDim);
+  }
+
+  const Storage* out_;
+  const Storage* dout_;
+  int first_;  ///< element of the row
+  bool is_loaded_;
+  Piece a_;
+  Piece b_;
+};
+
+template <class T>
+STROBE_DEVICE const T* pointer_of_lane(const T* pointer, int lane) {
+  return reinterpret_cast<const T*>(__shfl_sync(kAllLanes, reinterpret_cast<Wide>(pointer), lane));
+}
+
+/// dout · out of as many rows as a warp takes, from `first` on, each in the lane of its number and
+/// in those that follow kWarpRows apart. Past the end the last row is read again. Neighbouring
+/// lanes read neighbouring chunks.
+STROBE_DEVICE float deltas_of(const Params& params, Wide first, int head) {
+  constexpr int kCount = kWarpRows * kValueChunks;
+  constexpr int kRounds = ceil_div(kCount, 32);
+  constexpr int kAtOnce = kRounds <= 5 ? kRounds : 4;
+  __shared__ float parts[config::kWarps][kWarpRows][kValueChunks | 1];
+  auto& part = parts[warp_index()];
+  const int lane = lane_index();
+  const Place place(params, smaller(first + lane % kWarpRows, used_rows(params) - 1));
+  const Storage* out = rows_of(params.out, params.out_strides, place.sequence, place.row, head);
+  const Storage* dout = rows_of(params.dout, params.dout_strides, place.sequence, place.row, head);
+  const Storage* out_end = end_of(params, params.out, params.out_strides);
+  const Storage* dout_end = end_of(params, params.dout, params.dout_strides);
+#pragma unroll 1
+  for (int begin = 0; begin < kCount; begin += kAtOnce * 32) {
+    ChunkProduct products[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const int i = smaller(begin + j * 32 + lane, kCount - 1);
+      products[j].start(pointer_of_lane(out, i / kValueChunks),
+                        pointer_of_lane(dout, i / kValueChunks), i % kValueChunks, out_end,
+                        dout_end);
+    }
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const int i = smaller(begin + j * 32 + lane, kCount - 1);
+      part[i / kValueChunks][i % kValueChunks] = products[j].finish();
+    }
+  }
+  __syncwarp();
+  float delta = 0;
+  for (int i = lane / kWarpRows; i < kValueChunks; i += 32 / kWarpRows)
+    delta += part[lane % kWarpRows][i];
+  __syncwarp();
+#pragma unroll
+  for (int distance = kWarpRows; distance < 32; distance *= 2)
+    delta += __shfl_xor_sync(kAllLanes, delta, distance);
+  return delta;
 }
 
 STROBE_DEVICE void zero(float* data, Wide count) {
@@ -143,20 +228,19 @@ STROBE_DEVICE void repair_chunks(const Params& params, int head, Wide row, int c
 
 }  // namespace
 
-/// Fills `statistics` and clears what is to be `cleared`. Grid: as many as one likes, then heads.
+/// Fills `statistics` and clears what is to be `cleared`. Grid: heads, whose rows follow each other
+/// in memory, then as many as one likes.
 extern "C" __global__ void __launch_bounds__(kThreads)
     portable_row_statistics(const __grid_constant__ Params params) {
-  const int lane = static_cast<int>(threadIdx.x) % kRowLanes;
-  const int head = static_cast<int>(blockIdx.y);
+  const int head = static_cast<int>(blockIdx.x);
   const Wide rows = used_rows(params);
-  const Wide step = static_cast<Wide>(gridDim.x) * kRowsAtOnce;
-  const Wide first = static_cast<Wide>(blockIdx.x) * kRowsAtOnce;
-  for (Wide block = first; block < rows; block += step) {
-    const Wide row = block + static_cast<int>(threadIdx.x) / kRowLanes;
-    // Past the end the last row is read again, for all lanes have to take part in the sum.
-    const Place place(params, smaller(row, rows - 1));
-    const float delta = delta_of(params, place, head, lane);
-    if (lane != 0 || row >= rows) continue;
+  const Wide step = static_cast<Wide>(gridDim.y) * kRowsAtOnce;
+  const Wide begin = static_cast<Wide>(blockIdx.y) * kRowsAtOnce + warp_index() * kWarpRows;
+  for (Wide first = begin; first < rows; first += step) {
+    const float delta = deltas_of(params, first, head);
+    const Wide row = first + lane_index();
+    if (lane_index() >= kWarpRows || row >= rows) continue;
+    const Place place(params, row);
     const float lse = *rows_of(params.lse, params.lse_strides, place.sequence, place.row, head);
     const bool sees_nothing = lse == minus_infinity();
     params.statistics[head * params.rows + row] = {
@@ -194,14 +278,14 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   params.dsinks[head] = -total;
 }
 
-/// dq from `dq_sums`. Grid: as many as one likes, then heads.
+/// dq from `dq_sums`. Grid: heads, then as many as one likes.
 extern "C" __global__ void __launch_bounds__(kThreads)
     portable_finish_queries(const __grid_constant__ Params params) {
   constexpr int kChunks = ceil_div(config::kDim, kChunkElements);
-  const int head = static_cast<int>(blockIdx.y);
+  const int head = static_cast<int>(blockIdx.x);
   const Wide count = used_rows(params) * kChunks;
-  const Wide step = static_cast<Wide>(gridDim.x) * kThreads;
-  for (Wide first = static_cast<Wide>(blockIdx.x) * kThreads; first < count; first += step) {
+  const Wide step = static_cast<Wide>(gridDim.y) * kThreads;
+  for (Wide first = static_cast<Wide>(blockIdx.y) * kThreads; first < count; first += step) {
     const Wide i = first + threadIdx.x;
     const Wide row = i / kChunks;
     const int column = static_cast<int>(i % kChunks) * kChunkElements;

@@ -104,7 +104,7 @@ void Kernel::launch_by_rows(const char* entry, const Problem& problem,
                             const PortableBackwardParams& params, abi::Stream stream) const {
   constexpr std::int64_t kMostBlocks = 1024;
   if (params.rows == 0) return;
-  launch(entry, std::min(kMostBlocks, blocks_of(params.rows, 16)), problem.heads, 0, params,
+  launch(entry, problem.heads, std::min(kMostBlocks, blocks_of(params.rows, 16)), 0, params,
          stream);
 }
 
