@@ -10,6 +10,7 @@
 #include <string>
 
 #include "strobe/error.h"
+#include "verify/parts.h"
 
 namespace strobe::lab {
 namespace {
@@ -39,6 +40,17 @@ std::byte* allocate(std::size_t bytes, std::size_t guards) {
   return memory;
 }
 
+template <class Word>
+std::ptrdiff_t first_poisoned(std::span<const std::byte> bytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Word)) {
+    Word word;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    if (word == std::numeric_limits<Word>::max()) return static_cast<std::ptrdiff_t>(at);
+  }
+  return -1;
+}
+static_assert(kPoison == std::byte{0xFF});
+
 }  // namespace
 
 bool is_poison(std::span<const std::byte> bytes) {
@@ -46,12 +58,22 @@ bool is_poison(std::span<const std::byte> bytes) {
                            std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
+std::ptrdiff_t first_poison(std::span<const std::byte> bytes, std::size_t element) {
+  return element == sizeof(std::uint16_t) ? first_poisoned<std::uint16_t>(bytes)
+                                          : first_poisoned<std::uint32_t>(bytes);
+}
+
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes), memory_(allocate(bytes, 2 * kGuardBytes)) {
   poison();
 }
 
 void Buffer::poison() {
-  std::memset(memory_.get(), std::to_integer<int>(kPoison), whole().size());
+  constexpr std::int64_t kLeastBytes = 4 << 20;
+  const auto bytes = static_cast<std::int64_t>(whole().size());
+  in_parts(bytes, kLeastBytes, [&](std::int64_t first, std::int64_t last) {
+    std::memset(memory_.get() + first, std::to_integer<int>(kPoison),
+                static_cast<std::size_t>(last - first));
+  });
 }
 
 bool Buffer::guards_intact() const {

@@ -15,6 +15,9 @@ inline constexpr std::byte kPoison{0xFF};
 /// True if every byte is poison.
 bool is_poison(std::span<const std::byte> bytes);
 
+/// Where the first element, of 2 or 4 bytes, begins that is poison; -1 if none is.
+std::ptrdiff_t first_poison(std::span<const std::byte> bytes, std::size_t element);
+
 /// Memory with a guard zone before and after, everything poisoned. The payload is aligned to 64.
 class Buffer {
  public:

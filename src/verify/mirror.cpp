@@ -95,10 +95,7 @@ std::string Mirror::unwritten_row(Pass pass, const Tensors& given, std::uint32_t
     move_to_device(there);
     std::vector<std::byte> bytes(rows[row].size());
     device_.download(bytes.data(), there.data, bytes.size());
-    const std::size_t element = size_of(view.dtype);
-    for (std::size_t at = 0; at < bytes.size(); at += element) {
-      if (is_poison(std::span(bytes).subspan(at, element))) return std::string(output.name);
-    }
+    if (first_poison(bytes, size_of(view.dtype)) >= 0) return std::string(output.name);
   }
   return "";
 }

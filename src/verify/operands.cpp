@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "verify/outputs.h"
+#include "verify/parts.h"
 #include "verify/random.h"
 #include "verify/rows.h"
 
@@ -25,18 +27,25 @@ void poison_elements(const TensorView& view) {
 }
 
 /// The first element that was not written, -1 if all were.
-std::int64_t first_poison(const TensorView& view) {
+std::int64_t first_unwritten(const TensorView& view) {
+  constexpr std::int64_t kLeastElements = 1 << 20;
+  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
   const Rows rows(view);
-  const std::size_t element = size_of(view.dtype);
-  for (std::int64_t row = 0; row < rows.count(); ++row) {
-    const auto bytes = rows[row];
-    for (std::size_t at = 0; at < bytes.size(); at += element) {
-      if (is_poison(bytes.subspan(at, element))) {
-        return row * rows.row_length() + static_cast<std::int64_t>(at / element);
-      }
-    }
-  }
-  return -1;
+  const auto element = static_cast<std::ptrdiff_t>(size_of(view.dtype));
+  std::atomic<std::int64_t> found = kNone;
+  in_parts(rows.count(), kLeastElements / std::max<std::int64_t>(rows.row_length(), 1),
+           [&](std::int64_t first, std::int64_t last) {
+             for (std::int64_t row = first; row < last && found > row * rows.row_length(); ++row) {
+               const std::ptrdiff_t at = first_poison(rows[row], size_of(view.dtype));
+               if (at < 0) continue;
+               std::int64_t before = found;
+               const std::int64_t here = row * rows.row_length() + at / element;
+               while (here < before && !found.compare_exchange_weak(before, here)) {
+               }
+               return;
+             }
+           });
+  return found == kNone ? -1 : found.load();
 }
 
 /// Slopes as in the ALiBi paper, a geometric sequence over the heads; other sequences of the
@@ -152,7 +161,7 @@ std::string Operands::unwritten(Pass pass, const Tensors& given) const {
   for (const auto& output : kOutputs) {
     const TensorView& view = all_.*output.view;
     if (output.pass != pass || !(given.*output.view).given()) continue;
-    const std::int64_t element = first_poison(view);
+    const std::int64_t element = first_unwritten(view);
     if (element >= 0) return fmt::format("{} {}", output.name, index_text(view, element));
   }
   return "";

@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <thread>
-#include <vector>
 
 #include "strobe/dropout.h"
+#include "verify/parts.h"
 #include "verify/rows.h"
 
 namespace strobe::lab {
 namespace {
-
-// Below this many elements a thread costs more than it saves.
-constexpr std::int64_t kElementsPerThread = 1 << 16;
 
 /// Box-Muller: two uniform words to two normal values.
 void box_muller(std::uint32_t a, std::uint32_t b, float& x, float& y) {
@@ -61,17 +57,11 @@ float RandomStream::normal(std::uint64_t index) {
 }
 
 void fill(const TensorView& view, const RandomStream& stream, const ElementValue& value) {
-  const std::int64_t rows = Rows(view).count();
-  const std::int64_t useful = view.elements() / kElementsPerThread + 1;
-  const auto cores = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
-  const std::int64_t workers = std::clamp<std::int64_t>(useful, 1, cores);
-  std::vector<std::jthread> threads;
-  for (std::int64_t worker = 1; worker < workers; ++worker) {
-    threads.emplace_back([&, worker] {
-      fill_rows(view, stream, value, rows * worker / workers, rows * (worker + 1) / workers);
-    });
-  }
-  fill_rows(view, stream, value, 0, rows / workers);
+  constexpr std::int64_t kLeastElements = 1 << 16;
+  const Rows rows(view);
+  in_parts(
+      rows.count(), kLeastElements / std::max<std::int64_t>(rows.row_length(), 1),
+      [&](std::int64_t first, std::int64_t last) { fill_rows(view, stream, value, first, last); });
 }
 
 }  // namespace strobe::lab

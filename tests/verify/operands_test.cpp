@@ -122,6 +122,28 @@ TEST(Operands, OutputsStartAsPoisonAndAreNamedWhileTheyAre) {
   EXPECT_EQ(operands.unwritten(Pass::forward, tensors), "out [0, 0, 0, 0]");
 }
 
+TEST(Operands, TheFirstThatWasNotWrittenIsNamedWhoeverFindsIt) {
+  const Operands operands(case_of("b3 sq4096 h8 d64 fp16"));  // large enough for several cores
+  const Tensors tensors = operands.tensors(Pass::forward);
+  for (const TensorView* view : {&tensors.out, &tensors.lse}) {
+    const Rows rows(*view);
+    for (std::int64_t row = 0; row < rows.count(); ++row)
+      std::fill(rows[row].begin(), rows[row].end(), std::byte{0});
+  }
+  EXPECT_EQ(operands.unwritten(Pass::forward, tensors), "");
+  const Rows rows(tensors.out);
+  const auto leave_out = [&](std::int64_t row, std::size_t column) {
+    std::fill_n(rows[row].begin() + static_cast<std::ptrdiff_t>(2 * column), 2, kPoison);
+  };
+  leave_out(rows.count() - 1, 63);
+  EXPECT_EQ(operands.unwritten(Pass::forward, tensors), "out [2, 4095, 7, 63]");
+  leave_out(rows.count() / 2 + 8, 5);
+  leave_out(rows.count() / 2 + 7, 9);
+  EXPECT_EQ(operands.unwritten(Pass::forward, tensors), "out [1, 2048, 7, 9]");
+  leave_out(1, 0);
+  EXPECT_EQ(operands.unwritten(Pass::forward, tensors), "out [0, 0, 1, 0]");
+}
+
 TEST(Operands, NoticesWritesBesideEveryOutput) {
   for (const Storage storage : {Storage::contiguous, Storage::transposed, Storage::sliced}) {
     Operands operands(case_of("b2 sq5 h3 d8 fp32 sinks bias:bhqk bwd", {.storage = storage}));
