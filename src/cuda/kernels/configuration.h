@@ -76,6 +76,11 @@ constexpr int tile_columns(int dim, bool shifted = false) {
   return (dim + before + kChunkElements - 1) / kChunkElements * kChunkElements;
 }
 
+/// Of a row of so many columns in shared memory, see SwizzledTile.
+constexpr int tile_row_bytes(int columns) {
+  return (columns + 63) / 64 * 128;
+}
+
 /// Heads that thread blocks take turns in, so that keys and values of a section stay in the second
 /// level cache of `cache_bytes`; see Schedule. One after the other where all blocks are equally
 /// long.

@@ -37,11 +37,6 @@ constexpr int most_columns(const HopperBackwardFeatures& features) {
   return std::max(key_columns(features), value_columns(features));
 }
 
-/// Of a row of so many columns in shared memory, see SwizzledTile.
-constexpr int tile_row_bytes(int columns) {
-  return (columns + 63) / 64 * 128;
-}
-
 /// Whether the last block of a head to add to the sums of dq can convert them. Blocks that have
 /// nothing to do would not count, and dims above 128 gain nothing.
 constexpr bool may_finish(const HopperBackwardFeatures& features) {

@@ -86,13 +86,12 @@ struct HopperForwardConfig {
 constexpr int shared_bytes(const HopperForwardConfig& config) {
   constexpr int kControl = 512;
   const auto& [features, shape] = config;
-  const auto row_bytes = [](int dim) { return (dim + 63) / 64 * 128; };
-  const int key_bytes = row_bytes(key_columns(features));
-  const int value_bytes = row_bytes(value_columns(features));
+  const int key_bytes = tile_row_bytes(key_columns(features));
+  const int value_bytes = tile_row_bytes(value_columns(features));
   const int bias_rows = !features.bias ? 0 : features.bias_per_query ? shape.warpgroups * 64 : 8;
   return shape.query_slots * shape.warpgroups * 64 * std::max(key_bytes, value_bytes) +
          shape.stages * (shape.block_keys * (key_bytes + value_bytes) +
-                         bias_rows * row_bytes(shape.block_keys)) +
+                         bias_rows * tile_row_bytes(shape.block_keys)) +
          kControl;
 }
 
