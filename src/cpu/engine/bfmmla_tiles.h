@@ -44,16 +44,18 @@
 // An accumulator is two rows of two: {r0 c0, r0 c1, r1 c0, r1 c1}. The low halves of two neighbours
 // are four columns of the first row, the high halves of the second.
 
-// Rows 2i and 2i + 1 of c from the accumulators of x pair i. Storing low halves needs no shuffle.
+// Rows 2i and 2i + 1 of c from the accumulators of x pair i. Storing low halves would need no
+// shuffle, but takes more than whole registers do.
 #define STROBE_REPLACE_PAIR(a, b, c, d, e, f)  \
-  "zip2 v0.2d, v" #a ".2d, v" #b ".2d\n"       \
-  "zip2 v1.2d, v" #c ".2d, v" #d ".2d\n"       \
-  "zip2 v2.2d, v" #e ".2d, v" #f ".2d\n"       \
-  "stp d" #a ", d" #b ", [%[c]]\n"             \
-  "stp d" #c ", d" #d ", [%[c], #16]\n"        \
-  "stp d" #e ", d" #f ", [%[c], #32]\n"        \
-  "stp q0, q1, [%[c], #48]\n"                  \
-  "str q2, [%[c], #80]\n"                      \
+  "zip1 v0.2d, v" #a ".2d, v" #b ".2d\n"       \
+  "zip1 v1.2d, v" #c ".2d, v" #d ".2d\n"       \
+  "zip1 v2.2d, v" #e ".2d, v" #f ".2d\n"       \
+  "zip2 v3.2d, v" #a ".2d, v" #b ".2d\n"       \
+  "zip2 v4.2d, v" #c ".2d, v" #d ".2d\n"       \
+  "zip2 v5.2d, v" #e ".2d, v" #f ".2d\n"       \
+  "stp q0, q1, [%[c]]\n"                       \
+  "stp q2, q3, [%[c], #32]\n"                  \
+  "stp q4, q5, [%[c], #64]\n"                  \
   "add %[c], %[c], #96\n"
 #define STROBE_REPLACE                         \
   STROBE_REPLACE_PAIR(8, 12, 16, 20, 24, 28)   \

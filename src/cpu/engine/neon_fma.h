@@ -16,27 +16,35 @@
 // in v2 to v4 in even steps and v5 to v7 in odd ones, loaded one step ahead.
 #define STROBE_ROW(a, lane, b0, b1, b2, c0, c1, c2) \
   STROBE_FMLA(c0, b0, a, lane) STROBE_FMLA(c1, b1, a, lane) STROBE_FMLA(c2, b2, a, lane)
-#define STROBE_STEP_8X12(b0, b1, b2, next_b, next_a0, next_a1)  \
-  next_b                                                        \
-  STROBE_ROW(0, 0, b0, b1, b2, 8, 9, 10)                        \
-  STROBE_ROW(0, 1, b0, b1, b2, 11, 12, 13)                      \
-  STROBE_ROW(0, 2, b0, b1, b2, 14, 15, 16)                      \
-  STROBE_ROW(0, 3, b0, b1, b2, 17, 18, 19)                      \
-  next_a0                                                       \
-  STROBE_ROW(1, 0, b0, b1, b2, 20, 21, 22)                      \
-  STROBE_ROW(1, 1, b0, b1, b2, 23, 24, 25)                      \
-  STROBE_ROW(1, 2, b0, b1, b2, 26, 27, 28)                      \
-  STROBE_ROW(1, 3, b0, b1, b2, 29, 30, 31)                      \
+#define STROBE_STEP_8X12(b0, b1, b2, next_b0, next_b1, next_b2, next_a0, next_a1)  \
+  STROBE_ROW(0, 0, b0, b1, b2, 8, 9, 10)                                           \
+  next_b0                                                                          \
+  STROBE_ROW(0, 1, b0, b1, b2, 11, 12, 13)                                         \
+  STROBE_ROW(0, 2, b0, b1, b2, 14, 15, 16)                                         \
+  next_b1                                                                          \
+  STROBE_ROW(0, 3, b0, b1, b2, 17, 18, 19)                                         \
+  next_a0                                                                          \
+  STROBE_ROW(1, 0, b0, b1, b2, 20, 21, 22)                                         \
+  STROBE_ROW(1, 1, b0, b1, b2, 23, 24, 25)                                         \
+  next_b2                                                                          \
+  STROBE_ROW(1, 2, b0, b1, b2, 26, 27, 28)                                         \
+  STROBE_ROW(1, 3, b0, b1, b2, 29, 30, 31)                                         \
   next_a1
 
-#define STROBE_LOAD_A0(from) "ldr q0, [%[" #from "]]\n"
-#define STROBE_LOAD_A1(from) "ldr q1, [%[" #from "], #16]\n"
-#define STROBE_LOAD_EVEN_B(from)   \
-  "ldp q2, q3, [%[" #from "]]\n"   \
-  "ldr q4, [%[" #from "], #32]\n"
-#define STROBE_LOAD_ODD_B(from)        \
-  "ldp q5, q6, [%[" #from "], #48]\n"  \
-  "ldr q7, [%[" #from "], #80]\n"
+// One register at a time: pairs of them, or all at the beginning of a step, cost a Neoverse V1 3 %.
+#define STROBE_LOAD(register, from, offset) "ldr q" #register ", [%[" #from "], #" #offset "]\n"
+#define STROBE_FIRST_OPERANDS  \
+  STROBE_LOAD(0, a, 0)         \
+  STROBE_LOAD(1, a, 16)        \
+  STROBE_LOAD(2, b, 0)         \
+  STROBE_LOAD(3, b, 16)        \
+  STROBE_LOAD(4, b, 32)
+#define STROBE_EVEN_STEP                                                                \
+  STROBE_STEP_8X12(2, 3, 4, STROBE_LOAD(5, b, 48), STROBE_LOAD(6, b, 64),               \
+                   STROBE_LOAD(7, b, 80), STROBE_LOAD(0, odd_a, 0), STROBE_LOAD(1, odd_a, 16))
+#define STROBE_ODD_STEP                                                                 \
+  STROBE_STEP_8X12(5, 6, 7, STROBE_LOAD(2, b, 0), STROBE_LOAD(3, b, 16),                \
+                   STROBE_LOAD(4, b, 32), STROBE_LOAD(0, a, 0), STROBE_LOAD(1, a, 16))
 
 // One row of c, and on to the next.
 #define STROBE_REPLACE_ROW(a, b, d)  \
@@ -74,35 +82,29 @@
 #define STROBE_TILE_8X12(LEAVE)                                                              \
   __asm__ volatile(                                                                          \
     STROBE_NEON_ZERO_TILE                                                                    \
-    STROBE_LOAD_A0(a)                                                                        \
-    STROBE_LOAD_A1(a)                                                                        \
-    STROBE_LOAD_EVEN_B(b)                                                                    \
+    STROBE_FIRST_OPERANDS                                                                    \
     "tbz %[count], #0, 1f\n"                                                                 \
-    STROBE_STEP_8X12(2, 3, 4, , , )                                                          \
+    STROBE_STEP_8X12(2, 3, 4, , , , , )                                                      \
     "subs %[count], %[count], #1\n"                                                          \
     "b.eq 4f\n"                                                                              \
     "add %[a], %[a], %[a_stride]\n"                                                          \
     "add %[b], %[b], #48\n"                                                                  \
-    STROBE_LOAD_A0(a)                                                                        \
-    STROBE_LOAD_A1(a)                                                                        \
-    STROBE_LOAD_EVEN_B(b)                                                                    \
+    STROBE_FIRST_OPERANDS                                                                    \
     "1:\n"                                                                                   \
     "subs %[count], %[count], #2\n"                                                          \
     "b.eq 3f\n"                                                                              \
     "2:\n"                                                                                   \
     "add %[odd_a], %[a], %[a_stride]\n"                                                      \
-    STROBE_STEP_8X12(2, 3, 4, STROBE_LOAD_ODD_B(b),                                          \
-                     STROBE_LOAD_A0(odd_a), STROBE_LOAD_A1(odd_a))                           \
+    STROBE_EVEN_STEP                                                                         \
     "add %[a], %[odd_a], %[a_stride]\n"                                                      \
     "add %[b], %[b], #96\n"                                                                  \
-    STROBE_STEP_8X12(5, 6, 7, STROBE_LOAD_EVEN_B(b), STROBE_LOAD_A0(a), STROBE_LOAD_A1(a))   \
+    STROBE_ODD_STEP                                                                          \
     "subs %[count], %[count], #2\n"                                                          \
     "b.ne 2b\n"                                                                              \
     "3:\n"                                                                                   \
     "add %[odd_a], %[a], %[a_stride]\n"                                                      \
-    STROBE_STEP_8X12(2, 3, 4, STROBE_LOAD_ODD_B(b),                                          \
-                     STROBE_LOAD_A0(odd_a), STROBE_LOAD_A1(odd_a))                           \
-    STROBE_STEP_8X12(5, 6, 7, , , )                                                          \
+    STROBE_EVEN_STEP                                                                         \
+    STROBE_STEP_8X12(5, 6, 7, , , , , )                                                      \
     "4:\n"                                                                                   \
     LEAVE                                                                                    \
     : [count] "+&r"(count), [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [odd_a] "=&r"(odd_a)   \
@@ -206,10 +208,10 @@ inline void fma_tile_12x8(std::int64_t count, const float* a, std::int64_t a_str
 #undef STROBE_FMLA
 #undef STROBE_ROW
 #undef STROBE_STEP_8X12
-#undef STROBE_LOAD_A0
-#undef STROBE_LOAD_A1
-#undef STROBE_LOAD_EVEN_B
-#undef STROBE_LOAD_ODD_B
+#undef STROBE_LOAD
+#undef STROBE_FIRST_OPERANDS
+#undef STROBE_EVEN_STEP
+#undef STROBE_ODD_STEP
 #undef STROBE_REPLACE_ROW
 #undef STROBE_ADD_ROW
 #undef STROBE_REPLACE_8X12
