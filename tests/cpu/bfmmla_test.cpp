@@ -156,10 +156,10 @@ TYPED_TEST(Bfmmla, AddPanel) {
           });
       // What the first of them finds does not count.
       for (std::int64_t i = 0; i < padded * Engine::kPanel; ++i) c.floats()[i] = NAN;
-      Engine::add_panel(columns, keys, key_columns.data(), block.data(), c.floats(), true);
+      Engine::add_panel(columns, keys, keys, key_columns.data(), block.data(), c.floats(), true);
       for (std::int64_t i = 0; i < padded * Engine::kPanel; ++i)
         c.floats()[i] = std::isfinite(c.floats()[i]) ? 1.0F : NAN;
-      Engine::add_panel(columns, keys, key_columns.data(), block.data(), c.floats(), false);
+      Engine::add_panel(columns, keys, keys, key_columns.data(), block.data(), c.floats(), false);
       for (std::int64_t column = 0; column < padded; ++column) {
         for (std::int64_t i = 0; i < Engine::kPanel; ++i) {
           double sum = 1;

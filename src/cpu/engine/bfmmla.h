@@ -109,7 +109,7 @@ struct BfmmlaEngine {
 
   static constexpr int kPanel = 12;
   static constexpr int kPanelVecs = kPanel / Vec::kWidth;
-  static constexpr int kKeyBlock = 128;
+  static constexpr int kKeyBlock = 256;
   static constexpr int kGradientKeys = 128;
   static constexpr int kKeyStep = 8;
   static constexpr int kColumnStep = 8;
@@ -117,7 +117,6 @@ struct BfmmlaEngine {
   static constexpr int kBlockVectors = 1;
   static constexpr bool kOneBlock = false;
   static constexpr bool kTakesAnything = false;
-  static constexpr bool kTakesPart = false;  // of the key columns
 
   static std::int64_t key_rows_bytes(std::int64_t keys, std::int64_t depth) {
     return round_up(keys, kKeyStep) * round_up(depth, 4) * kElement;
@@ -192,12 +191,13 @@ struct BfmmlaEngine {
   }
 
   /// c[column][lane] += sum over j of row_j[column] * block[j][lane]
-  static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                        const void* right_block, float* c, bool first) {
+  static void add_panel(std::int64_t columns, std::int64_t keys, std::int64_t packed_keys,
+                        const void* key_columns, const void* right_block, float* c, bool first) {
     const std::int64_t steps = keys / 4;
+    const std::int64_t step = packed_keys * 8 * kElement;
     const char* x = static_cast<const char*>(key_columns);
     const char* y = static_cast<const char*>(right_block);
-    for (std::int64_t i = 0; i < columns; i += 8, x += steps * 32 * kElement, c += 8 * kPanel) {
+    for (std::int64_t i = 0; i < columns; i += 8, x += step, c += 8 * kPanel) {
       if (first)
         multiply_8x12<terms, Into::replace>(steps, x, y, c);
       else

@@ -27,8 +27,8 @@ struct DotEngine : TileEngine<NoUnit, 1> {
     }
   }
 
-  static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                        const void* right_block, float* c, bool first) {
+  static void add_panel(std::int64_t columns, std::int64_t keys, std::int64_t,
+                        const void* key_columns, const void* right_block, float* c, bool first) {
     const std::int64_t count = steps(keys);
     const auto* left = static_cast<const Word*>(key_columns);
     const Operand right{static_cast<const Word*>(right_block), 2 * kTileSize};

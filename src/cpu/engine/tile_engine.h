@@ -28,7 +28,6 @@ struct TileEngine {
   static constexpr int kBlockVectors = 2;
   static constexpr bool kOneBlock = false;
   static constexpr bool kTakesAnything = false;
-  static constexpr bool kTakesPart = true;
   static_assert(kWidth == kTile);
 
   static std::int64_t tiles(std::int64_t n) { return (n + kTile - 1) / kTile; }
@@ -107,8 +106,8 @@ struct TileEngine {
     put<false, true>(nullptr, block, keys, 0, j, x);
   }
 
-  static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                        const void* right_block, float* c, bool first) {
+  static void add_panel(std::int64_t columns, std::int64_t keys, std::int64_t,
+                        const void* key_columns, const void* right_block, float* c, bool first) {
     run(panel_product(columns, keys, key_columns, right_block, c, first));
   }
 
@@ -152,7 +151,7 @@ struct TileEngine {
                 const void* query_panel, float* c) {
       queue_.urgent(scores_product(keys, depth, key_rows, query_panel, c));
     }
-    void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
+    void add_panel(std::int64_t columns, std::int64_t keys, std::int64_t, const void* key_columns,
                    const void* right_block, float* c, bool first) {
       queue_.urgent(panel_product(columns, keys, key_columns, right_block, c, first));
     }

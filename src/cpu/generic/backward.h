@@ -156,7 +156,7 @@ class BackwardStep {
     const void* right = buffers_.slot[slot].gradients;
     if constexpr (Engine::kOneBlock)
       right = Engine::left_panel(buffers_.left[0].gradients, rows(b), p);
-    products.add_panel(task_.dim, rows(b), buffers_.block[b].key_columns, right,
+    products.add_panel(task_.dim, rows(b), rows(b), buffers_.block[b].key_columns, right,
                        buffers_.dq + p * Engine::kPanel * buffers_.padded, begins(b, p));
   }
 

@@ -48,7 +48,6 @@ concept ForwardEngine = requires(std::int64_t n, void* to, const void* from, flo
   {E::kKeyStep + 0};
   {E::kColumnStep + 0};  // c of add_panel has rows, c of add_rows columns, up to a multiple of this
   {E::kTakesAnything || true};  // also what is not finite
-  {E::kTakesPart || true};      // scores and add_panel take fewer keys than were packed as well
 
   {E::pack_key_rows(row, dtype, n, n, n, to) || true};  // count, keys, depth
   {E::pack_query_panel(row, dtype, n, n, to) || true};  // count, depth
@@ -56,7 +55,7 @@ concept ForwardEngine = requires(std::int64_t n, void* to, const void* from, flo
 
   {E::pack_key_columns(row, dtype, n, n, n, to) || true};  // count, keys, columns
   E::put_right(to, n, n, 0, rows);                         // keys, first key, first vector
-  E::add_panel(n, n, from, from, c, first);                // columns, keys
+  E::add_panel(n, n, n, from, from, c, first);             // columns, keys, keys that were packed
 
   // With a background, keys after the first n, a multiple of kKeyStep, lie so many bytes on.
   {E::key_rows_bytes(n, n) + E::query_panel_bytes(n)};

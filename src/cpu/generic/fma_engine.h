@@ -82,7 +82,6 @@ struct FmaEngine {
   static constexpr int kBlockVectors = 1;
   static constexpr bool kOneBlock = true;
   static constexpr bool kTakesAnything = zeros == Zeros::skip;
-  static constexpr bool kTakesPart = true;
 
   static std::int64_t floats(std::int64_t count) { return count * 4; }
   static std::int64_t padded(std::int64_t columns) { return round_up(columns, kColumnStep); }
@@ -144,8 +143,8 @@ struct FmaEngine {
                       static_cast<float*>(target));
   }
 
-  static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                        const void* block, float* c, bool first) {
+  static void add_panel(std::int64_t columns, std::int64_t keys, std::int64_t,
+                        const void* key_columns, const void* block, float* c, bool first) {
     constexpr auto kSkip =
         zeros == Zeros::skip ? Tile<kTileVecs>::Skip::zero_lanes : Tile<kTileVecs>::Skip::nothing;
     for (std::int64_t column = 0; column < columns; column += kTileRows) {

@@ -266,7 +266,6 @@ inline bool forward_block(const HeadTask& task, const PackedKeys& packed,
   };
   // The keys up to the last that the panel sees.
   const auto seen = [&](std::int64_t p) -> PackedKeys {
-    if (!Engine::kTakesPart) return packed;
     const auto& panel = buffers.panel[p];
     const std::int64_t keys =
         smaller(packed.keys, visible_keys(task, panel.first, panel.last).end - packed.key);
@@ -278,8 +277,8 @@ inline bool forward_block(const HeadTask& task, const PackedKeys& packed,
   };
   const auto add_panel = [&](auto& engine, std::int64_t p, int slot) {
     const PanelSums<Engine::kPanel> sums = buffers.sums_of(p);
-    engine.add_panel(task.dim_v, seen(p).rows, buffers.values, buffers.slot[slot].probabilities,
-                     sums.sums, !sums.started);
+    engine.add_panel(task.dim_v, seen(p).rows, packed.rows, buffers.values,
+                     buffers.slot[slot].probabilities, sums.sums, !sums.started);
     sums.started = true;
   };
   if constexpr (!Engine::Background::kOverlaps) {

@@ -28,7 +28,6 @@ struct ThinEngine {
   static constexpr int kBlockRows = 1;
   static constexpr int kBlockVectors = 1;
   static constexpr bool kTakesAnything = false;
-  static constexpr bool kTakesPart = true;
 
   /// The "pack" of keys: where their rows are.
   struct RowTable {
@@ -108,8 +107,8 @@ struct ThinEngine {
     store(static_cast<float*>(block) + j * kPanel + v * kWidth, x[0][0]);
   }
 
-  static void add_panel(std::int64_t columns, std::int64_t keys, const void* key_columns,
-                        const void* right_block, float* c, bool first) {
+  static void add_panel(std::int64_t columns, std::int64_t keys, std::int64_t,
+                        const void* key_columns, const void* right_block, float* c, bool first) {
     const auto* table = static_cast<const RowTable*>(key_columns);
     const auto* p = static_cast<const float*>(right_block);
     for (std::int64_t column = 0; column < columns; column += kWidth) {
