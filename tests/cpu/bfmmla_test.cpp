@@ -299,18 +299,19 @@ TEST_F(BfmmlaExp, AreTheSharedOnesRounded) {
         ASSERT_NEAR(found, truth[0], truth[0] * 0x1.01p-8F) << x.floats()[j * 12 + lane];
         ASSERT_EQ(found == 0.0F, truth[0] == 0.0F) << x.floats()[j * 12 + lane];
       }
-      EXPECT_NEAR(sum.floats()[lane], total, total * 1e-6) << rows << " rows";
+      EXPECT_NEAR(sum.floats()[lane], total, total * 1e-5) << rows << " rows";
     }
   }
 }
 
-TEST_F(BfmmlaExp, OfNoNumberIsNone) {
+// Whoever finds the base sees to what is no number.
+TEST_F(BfmmlaExp, OfNoNumberIsNothing) {
   float x[8 * 12] = {}, base[12] = {}, sum[12] = {};
   std::uint16_t p[8 * 12];
   x[3 * 12 + 5] = std::nanf("");
   Tested::put_exponentials(ShortExp(), 8, x, 1.0F, base, sum, p);
-  EXPECT_TRUE(std::isnan(bf16_to_float(p[5 * 4 + 3])));
-  EXPECT_TRUE(std::isnan(sum[5]));
+  EXPECT_EQ(p[5 * 4 + 3], 0);
+  EXPECT_EQ(sum[5], 7.0F);
   EXPECT_EQ(bf16_to_float(p[4 * 4 + 3]), 1.0F);
   EXPECT_EQ(sum[4], 8.0F);
 }

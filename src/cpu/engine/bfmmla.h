@@ -184,10 +184,11 @@ struct BfmmlaEngine {
     }
   }
 
-  static void put_exponentials(ShortExp, std::int64_t rows, const float* scores, float scale,
+  static bool put_exponentials(ShortExp, std::int64_t rows, const float* scores, float scale,
                                const float* base, float* row_sum,
                                void* block) requires(terms == 1) {
     exp_rows_to_bf16(rows, scores, scale, base, row_sum, static_cast<std::uint16_t*>(block));
+    return true;
   }
 
   /// c[column][lane] += sum over j of row_j[column] * block[j][lane]

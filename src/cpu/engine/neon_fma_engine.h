@@ -33,9 +33,13 @@ struct NeonFmaEngine : FmaEngine<Zeros::multiply> {
       fma_tile_8x12<Into::replace>(depth, a + r * depth, 8, b, c + r * kPanel, kPanel);
   }
 
-  static void put_exponentials(PreciseExp, std::int64_t rows, const float* scores, float scale,
+  static bool put_exponentials(PreciseExp, std::int64_t rows, const float* scores, float scale,
                                const float* base, float* row_sum, void* block) {
+    for (int lane = 0; lane < kPanel; ++lane) {
+      if (base[lane] > kExpLargestBase || base[lane] < -kExpLargestBase) return false;
+    }
     exp_rows_12(rows, scores, scale, base, row_sum, static_cast<float*>(block));
+    return true;
   }
 
   /// [padded / 8][keys][8], so that a tile reads one cache line after the other.

@@ -81,7 +81,8 @@ struct ForwardBuffers {
 /// sums need no rescaling.
 constexpr float kSlack = 8.0F;
 
-/// Moves the base of every lane that needs it and rescales that lane's sums.
+/// Moves the base of every lane that needs it and rescales that lane's sums. Of a logit that is no
+/// number, neither is the base: an engine's exponentials need not tell.
 template <int lanes>
 inline void advance_base(std::int64_t rows, const float* scores, float scale,
                          const PanelSums<lanes>& panel) {
@@ -107,9 +108,10 @@ inline void advance_base(std::int64_t rows, const float* scores, float scale,
     const Vec peak = max(max(peaks[0][v], peaks[1][v]), max(peaks[2][v], peaks[3][v]));
     const Vec top = peak * splat(scale);
     const Mask higher = less(before + splat(kSlack), top);
-    const Vec after = select(higher, top, before);
+    const Vec after = select(equal(top, top), select(higher, top, before), top);
     store(panel.base + v * kWidth, after);
-    store(keep + v * kWidth, select(higher, exp_difference(before, after), splat(1.0F)));
+    store(keep + v * kWidth,
+          select(equal(before, after), splat(1.0F), exp_difference(before, after)));
   }
   if (!panel.started) return;
   for (int lane = 0; lane < lanes; ++lane) moved = moved || keep[lane] != 1.0F;
@@ -124,10 +126,11 @@ inline void advance_base(std::int64_t rows, const float* scores, float scale,
   }
 }
 
-/// An engine that takes all exponentials of a block itself, and has no background.
+/// An engine that takes all exponentials of a block itself, or says that it cannot take these, and
+/// has no background.
 template <class Engine, class Exp>
 concept AtOnce = requires(std::int64_t rows, float scale, const float* from, float* sum, void* to) {
-  Engine::put_exponentials(Exp(), rows, from, scale, from, sum, to);
+  {Engine::put_exponentials(Exp(), rows, from, scale, from, sum, to) || true};
 };
 
 /// Logits to probabilities relative to the base, handed to the engine; adds them to the row sums.
@@ -144,9 +147,9 @@ STROBE_INLINE void exponentiate(std::int64_t rows, const float* scores, float sc
   for (int lane = 0; lane < kLanes; ++lane)
     reference[lane] = base[lane] == -kInfinity ? 0.0F : base[lane];
   if constexpr (AtOnce<Engine, Exp>) {
-    if (keep == nullptr)
-      return Engine::put_exponentials(Exp(), rows, scores, scale, reference, row_sum,
-                                      probabilities);
+    if (keep == nullptr &&
+        Engine::put_exponentials(Exp(), rows, scores, scale, reference, row_sum, probabilities))
+      return;
   }
   background.pace(rows / kRows * (kLanes / kWidth / kVectors), 1);
   for (int first = 0; first < kLanes / kWidth; first += kVectors) {
