@@ -71,14 +71,15 @@ TEST(NeonExp, DoesNotTakeALargeBase) {
   const float x[24] = {};
   float sum[12] = {};
   float p[24];
-  float base[12] = {kExpLargestBase, -kExpLargestBase};
+  constexpr float kLargest = NeonFmaEngine::kLargestBase;
+  float base[12] = {kLargest, -kLargest, std::numeric_limits<float>::infinity()};
   const auto takes = [&] {
     return NeonFmaEngine::put_exponentials(PreciseExp(), 2, x, kScale, base, sum, p);
   };
   EXPECT_TRUE(takes());
-  base[11] = 2 * kExpLargestBase;
+  base[11] = 2 * kLargest;
   EXPECT_FALSE(takes());
-  base[11] = -2 * kExpLargestBase;
+  base[11] = -2 * kLargest;
   EXPECT_FALSE(takes());
 }
 

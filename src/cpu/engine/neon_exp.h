@@ -53,11 +53,11 @@
 // the row before that, which was in (rest, power), to the whole polynomial times the power of two;
 // and the row before that to the sum and to memory.
 // The order is the best of those that were tried on a Neoverse V1.
-#define STROBE_EXP_ROW(rest, power, next_rest, next_power, to_offset)   \
+#define STROBE_EXP_ROW(rest, power, next_rest, next_power, store)       \
   STROBE_THREE_BY(shl, power, power, "#23")                             \
   STROBE_THREE_LOAD(constants, 96, STROBE_EXP_T)                        \
   STROBE_THREE(fmla, STROBE_EXP_T, rest, STROBE_EXP_HIGH)               \
-  STROBE_THREE_STORE(p, to_offset, STROBE_EXP_P)                        \
+  store                                                                 \
   STROBE_THREE_LOAD(constants, 144, STROBE_EXP_N)                       \
   STROBE_THREE(fadd, STROBE_EXP_SUM, STROBE_EXP_SUM, STROBE_EXP_P)      \
   STROBE_THREE_LOAD(constants, 48, STROBE_EXP_HIGH)                     \
@@ -81,15 +81,14 @@
   "add %[x], %[x], #48\n"                                               \
   "cmp %[x], %[last]\n"                                                 \
   "csel %[x], %[x], %[last], lo\n"
-#define STROBE_EXP_EVEN_ROW(to_offset)                            \
+#define STROBE_EXP_EVEN_ROW(store)                                \
   STROBE_EXP_ROW(STROBE_EXP_EVEN_REST, STROBE_EXP_EVEN_POWER,     \
-                 STROBE_EXP_ODD_REST, STROBE_EXP_ODD_POWER, to_offset)
-#define STROBE_EXP_ODD_ROW(to_offset)                             \
+                 STROBE_EXP_ODD_REST, STROBE_EXP_ODD_POWER, store)
+#define STROBE_EXP_ODD_ROW(store)                                 \
   STROBE_EXP_ROW(STROBE_EXP_ODD_REST, STROBE_EXP_ODD_POWER,       \
-                 STROBE_EXP_EVEN_REST, STROBE_EXP_EVEN_POWER, to_offset)
+                 STROBE_EXP_EVEN_REST, STROBE_EXP_EVEN_POWER, store)
 
-// Before the first row come three of zeros, with a power whose bits are zero: they are stored where
-// the first will be.
+// Before the first row come three of zeros, with a power whose bits are zero, which are not stored.
 #define STROBE_EXP_ROWS                                                                  \
   __asm__ volatile(                                                                      \
     "ldp q0, q1, [%[factors]]\n"                                                         \
@@ -100,12 +99,12 @@
     STROBE_NEON_ZERO4(27, 28, 29, 30)                                                    \
     STROBE_THREE_LOAD(constants, 288, STROBE_EXP_EVEN_POWER)                             \
     STROBE_THREE_LOAD(constants, 288, STROBE_EXP_ODD_POWER)                              \
-    STROBE_EXP_ODD_ROW(0)                                                                \
-    STROBE_EXP_EVEN_ROW(0)                                                               \
-    STROBE_EXP_ODD_ROW(0)                                                                \
+    STROBE_EXP_ODD_ROW()                                                                 \
+    STROBE_EXP_EVEN_ROW()                                                                \
+    STROBE_EXP_ODD_ROW()                                                                 \
     "1:\n"                                                                               \
-    STROBE_EXP_EVEN_ROW(0)                                                               \
-    STROBE_EXP_ODD_ROW(48)                                                               \
+    STROBE_EXP_EVEN_ROW(STROBE_THREE_STORE(p, 0, STROBE_EXP_P))                          \
+    STROBE_EXP_ODD_ROW(STROBE_THREE_STORE(p, 48, STROBE_EXP_P))                          \
     "add %[p], %[p], #96\n"                                                              \
     "subs %[rows], %[rows], #2\n"                                                        \
     "b.ne 1b\n"                                                                          \
@@ -148,10 +147,7 @@ struct ExpFactors {
 
 /// p[rows][12] = e^(scale * x[rows][12] - base[12]), 0 below -87.7, with one rounding of the
 /// difference and about one of the result; adds the sum of its rows to sum[12]. An even number of
-/// rows, at least two. A base larger than this differs from the largest scale * x by more than a
-/// rounding.
-constexpr float kExpLargestBase = 0x1p20F;
-
+/// rows, at least two. p may be x.
 inline void exp_rows_12(std::int64_t rows, const float* x, float scale, const float* base,
                         float* sum, float* p) {
   const ExpFactors factors{.scale = scale};

@@ -250,7 +250,11 @@ class BackwardStep {
     const ScoreBuffers<Engine>& scores = buffers_.slot[slot].scores;
     const float scale =
         finish_scores<Engine>({*panel.panel, key(b), count(b)}, covered(b, p), rows(b), scores);
-    if (!statistics_) return differentiate_panel<Exp>(scale, b, p, slot, left);
+    if (!statistics_) {
+      if (take_at_once<Engine, Exp>(rows(b), scale, panel, scores))
+        return differentiate_panel<TakenExp>(scale, b, p, slot, left);
+      return differentiate_panel<Exp>(scale, b, p, slot, left);
+    }
     RowSums<Engine::kPanel> sums;
     take_probabilities<Engine, Exp>(rows(b), scale, panel, scores, sums);
     sums.store_statistics(task_, panel.panel->first, panel.panel->count);

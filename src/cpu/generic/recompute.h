@@ -164,10 +164,25 @@ struct RowSums {
   }
 };
 
-/// Turns a block's logits into probabilities where they lie, and adds to the sums.
+/// Turns a block's logits into probabilities where they lie. False, with nothing done, unless the
+/// engine takes them all at once, and these.
+template <BackwardEngine Engine, class Exp>
+inline bool take_at_once(std::int64_t rows, float scale, const PanelBuffers<Engine>& panel,
+                         const ScoreBuffers<Engine>& scores) {
+  if constexpr (requires(float* x) { Engine::take_exponentials(Exp(), rows, x, scale, x, x, x); }) {
+    float row_sum[Engine::kPanel] = {};  // asked of a forward pass only
+    return Engine::take_exponentials(Exp(), rows, scores.logits, scale, panel.lse, row_sum,
+                                     scores.logits);
+  }
+  return false;
+}
+
+/// The same in any case, and adds to the sums.
 template <BackwardEngine Engine, class Exp>
 inline void take_probabilities(std::int64_t rows, float scale, const PanelBuffers<Engine>& panel,
                                const ScoreBuffers<Engine>& scores, RowSums<Engine::kPanel>& sums) {
+  if (take_at_once<Engine, Exp>(rows, scale, panel, scores))
+    return take_probabilities<Engine, TakenExp>(rows, scale, panel, scores, sums);
   constexpr int kLanes = Engine::kPanel;
   for (int v = 0; v < kLanes / kWidth; ++v) {
     Vec sum = splat(0.0F);
