@@ -89,6 +89,7 @@ inline void advance_base(std::int64_t rows, const float* scores, float scale,
   constexpr int kVecs = lanes / kWidth;
   // Rows are a multiple of four; as many maxima a lane do not wait for each other.
   constexpr int kRows = 4;
+  // Every index into them is a constant, so that they stay in registers.
   Vec peaks[kRows][kVecs];
   for (auto& row : peaks) {
     for (auto& peak : row) peak = splat(-kInfinity);
@@ -96,6 +97,7 @@ inline void advance_base(std::int64_t rows, const float* scores, float scale,
   for (std::int64_t j = 0; j < rows; j += kRows) {
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
       for (int v = 0; v < kVecs; ++v)
         peaks[r][v] = max(load(scores + (j + r) * lanes + v * kWidth), peaks[r][v]);
     }
@@ -103,6 +105,7 @@ inline void advance_base(std::int64_t rows, const float* scores, float scale,
   if (!panel.started) panel.start();
   float keep[lanes];
   bool moved = false;
+#pragma GCC unroll 4
   for (int v = 0; v < kVecs; ++v) {
     const Vec before = load(panel.base + v * kWidth);
     const Vec peak = max(max(peaks[0][v], peaks[1][v]), max(peaks[2][v], peaks[3][v]));
