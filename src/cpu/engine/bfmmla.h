@@ -138,9 +138,11 @@ struct BfmmlaEngine {
     return round_up(keys, kKeyStep) * kPanel * kElement;
   }
 
+  // Packs are functions of their own: inlined beside assembly that takes every register, GCC 12
+  // keeps what their loops carry on the stack.
   template <class RowOf>
-  static bool pack_key_rows(RowOf row, DType, std::int64_t count, std::int64_t keys,
-                            std::int64_t depth, void* target) {
+  STROBE_NOT_INLINE static bool pack_key_rows(RowOf row, DType, std::int64_t count,
+                                              std::int64_t keys, std::int64_t depth, void* target) {
     ElementReader reader;
     const std::int64_t block = kKeyStep * round_up(depth, 4) * kElement;
     char* out = static_cast<char*>(target);
@@ -150,8 +152,8 @@ struct BfmmlaEngine {
   }
 
   template <class RowOf>
-  static bool pack_query_panel(RowOf row, DType, std::int64_t count, std::int64_t depth,
-                               void* target) {
+  STROBE_NOT_INLINE static bool pack_query_panel(RowOf row, DType, std::int64_t count,
+                                                 std::int64_t depth, void* target) {
     ElementReader reader;
     pack_rows<kPanel>(reader, row, 0, count, depth, static_cast<char*>(target));
     return reader.all_below(kInfinityBits);
@@ -274,8 +276,8 @@ struct BfmmlaEngine {
 
   /// Rows [0, padded) as [columns / 8][padded / 4][terms][8 columns][4 rows].
   template <class RowOf>
-  static bool pack_columns(RowOf row, std::int64_t count, std::int64_t padded, std::int64_t columns,
-                           char* target) {
+  STROBE_NOT_INLINE static bool pack_columns(RowOf row, std::int64_t count, std::int64_t padded,
+                                             std::int64_t columns, char* target) {
     ElementReader reader;
     for (std::int64_t j = 0; j < padded; j += 4) {
       const void* source[4];

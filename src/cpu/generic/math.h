@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #define STROBE_INLINE inline __attribute__((always_inline))
+#define STROBE_NOT_INLINE __attribute__((noinline))
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {
