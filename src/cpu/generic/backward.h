@@ -262,8 +262,20 @@ class BackwardStep {
     differentiate_panel<TakenExp>(scale, b, p, slot, left);
   }
 
+  /// To ask for softcap and dropout at every vector would cut the loop into pieces.
   template <class AnyExp>
   void differentiate_panel(float scale, std::int64_t b, std::int64_t p, int slot, int left) const {
+    if (task_.softcap == 0 && !task_.has_dropout)
+      differentiate_rows<AnyExp, true>(scale, b, p, slot, left);
+    else
+      differentiate_rows<AnyExp, false>(scale, b, p, slot, left);
+  }
+
+  // A function of its own: beside assembly that takes every register, GCC 12 loads the constants of
+  // the loop anew in every turn.
+  template <class AnyExp, bool plain>
+  STROBE_NOT_INLINE void differentiate_rows(float scale, std::int64_t b, std::int64_t p, int slot,
+                                            int left) const {
     constexpr int kRows = Engine::kBlockRows;
     constexpr int kVectors = Engine::kBlockVectors;
     constexpr int kAllVectors = Engine::kPanel / kWidth;
@@ -286,9 +298,11 @@ class BackwardStep {
 #pragma GCC unroll 2
           for (int v = 0; v < kVectors; ++v) {
             const std::int64_t at = (j + r) * Engine::kPanel + (first + v) * kWidth;
-            const Differentiated d = differentiate(task_, at, first + v, exp[v], panel, scores);
-            probability[r][v] = d.probability;
-            gradient[r][v] = task_.softcap == 0 ? d.gradient : d.gradient * load(scores.slope + at);
+            const Differentiated d = differentiate(at, first + v, exp[v], panel, scores);
+            const bool dropout = !plain && task_.has_dropout;
+            const bool softcap = !plain && task_.softcap != 0;
+            probability[r][v] = dropout ? d.probability * load(scores.extra + at) : d.probability;
+            gradient[r][v] = softcap ? d.gradient * load(scores.slope + at) : d.gradient;
           }
         }
         Engine::put_left(blocks.probabilities, padded, p, j, first, probability);

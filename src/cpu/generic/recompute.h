@@ -115,16 +115,16 @@ inline float finish_scores(const Block<Engine::kPanel>& block, Coverage covered,
   return scale;
 }
 
-/// From what `finish_scores` left in one vector: the probability as it multiplied the values, and
-/// the gradient of the logit, before it goes back through the softcap.
+/// From what `finish_scores` left in one vector: the probability, before dropout, and the gradient
+/// of the logit, before it goes back through the softcap.
 struct Differentiated {
   Vec probability;
   Vec gradient;
 };
 
 template <BackwardEngine Engine, class Exp>
-STROBE_INLINE Differentiated differentiate(const HeadTask& task, std::int64_t at, int v,
-                                           const Exp& exp, const PanelBuffers<Engine>& panel,
+STROBE_INLINE Differentiated differentiate(std::int64_t at, int v, const Exp& exp,
+                                           const PanelBuffers<Engine>& panel,
                                            const ScoreBuffers<Engine>& scores) {
   const Vec nothing = splat(0.0F);
   Vec raw = exp(load(scores.logits + at));
@@ -135,7 +135,7 @@ STROBE_INLINE Differentiated differentiate(const HeadTask& task, std::int64_t at
   Vec dx = p * (load(scores.gradients + at) - load(panel.delta + v * kWidth));
   // A hidden key has no gradient, not even the NaN that 0 times an infinite dp would be.
   if (Engine::kTakesAnything) dx = select(equal(p, nothing), nothing, dx);
-  return {task.has_dropout ? p * load(scores.extra + at) : p, dx};
+  return {p, dx};
 }
 
 /// Probabilities that were taken before.

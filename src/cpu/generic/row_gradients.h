@@ -131,7 +131,7 @@ inline std::int64_t grad_bias_add(const HeadTask& task, std::int64_t q_begin, st
       const Exp exp(scale, load(buffers.panel.lse + v * kWidth));
       for (std::int64_t j = 0; j < keys; ++j) {
         const std::int64_t at = j * kLanes + v * kWidth;
-        const Differentiated d = differentiate(task, at, v, exp, buffers.panel, buffers.scores);
+        const Differentiated d = differentiate(at, v, exp, buffers.panel, buffers.scores);
         store(buffers.scores.gradients + at, d.gradient);
       }
     }
