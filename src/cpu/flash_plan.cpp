@@ -45,7 +45,7 @@ void split(FlashPlan& plan, std::int64_t keys, std::int64_t wanted, std::int64_t
 
 void plan_forward(const Problem& problem, FlashPlan& plan, Layout& layout) {
   // Rows of an item: keys are packed once for all of them, yet every thread wants a few items.
-  constexpr std::int64_t kMostRows = 512;
+  constexpr std::int64_t kMostRows = 1024;
   constexpr std::int64_t kItemsPerThread = 4;
   const std::int64_t panel = plan.kernels->panel(problem.dtype);
   const std::int64_t pairs = std::max<std::int64_t>(problem.batch * problem.kv_heads(), 1);

@@ -180,6 +180,24 @@ TEST(FlashProperties, LseIsOptional) {
   EXPECT_EQ(with.out.bytes(), without.out.bytes());
 }
 
+// Finite inputs whose product is an infinity less another: the row must not pass for one without
+// that key.
+TEST(FlashProperties, ALogitThatIsNoNumberShows) {
+  for (const char* text : {"b1 sq30 sk300 h1 d8 fp32", "b1 sq30 sk300 h1 d8 bf16"}) {
+    const Problem problem = Problem::parse(text);
+    for (const std::int64_t key : {0, 299}) {
+      Operands operands = test::make_operands(problem, 6);
+      for (std::int64_t i = 0; i < 8; ++i) {
+        operands.q.set(20 * 8 + i, 1e30F);
+        operands.k.set(key * 8 + i, i % 2 == 0 ? 1e30F : -1e30F);
+      }
+      compute(problem, operands);
+      EXPECT_TRUE(std::isnan(operands.out[20 * 8])) << text;
+      EXPECT_FALSE(std::isnan(operands.out[19 * 8])) << text;
+    }
+  }
+}
+
 // A plan made for some lengths serves shorter ones; rows past the last offset stay untouched.
 TEST(FlashProperties, APlanServesShorterLengths) {
   const Problem planned = Problem::parse("lq9,9 lk9,9 h1 d8 fp32");
