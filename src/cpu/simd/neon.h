@@ -85,12 +85,16 @@ inline void store_fp16(std::uint16_t* p, Vec a) {
   vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(a.v)));
 }
 inline void store_bf16(std::uint16_t* p, Vec a) {
+#ifdef __ARM_FEATURE_BF16_VECTOR_ARITHMETIC
+  vst1_u16(p, vreinterpret_u16_bf16(vcvt_bf16_f32(a.v)));
+#else
   const uint32x4_t bits = vreinterpretq_u32_f32(a.v);
   const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
   const uint32x4_t rounded = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7FFF)));
   const uint32x4_t number = vceqq_f32(a.v, a.v);
   const uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
   vst1_u16(p, vshrn_n_u32(vbslq_u32(number, rounded, quiet), 16));
+#endif
 }
 
 /// Transposes as many vectors as one has lanes.
