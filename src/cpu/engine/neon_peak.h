@@ -19,8 +19,8 @@ inline double register_multiply_loop(std::int64_t iterations) {
     sums[k] = Multiply::zero();
     __asm__("" : "+w"(sums[k]));  // for all the compiler knows, each is different
   }
-  // Loaded, as those of a kernel are: with an operand that an instruction has made, a Neoverse V1
-  // multiplies at half its rate, as if all that use it went to the units that made it.
+  // Loaded, as those of a kernel are: with no operand among the last dozen that were loaded, a
+  // Neoverse V1 multiplies at half its rate.
   const auto made = Multiply::operand();
   auto ones = made;
   __asm__ volatile("ldr %q0, %1" : "=w"(ones) : "m"(made));
