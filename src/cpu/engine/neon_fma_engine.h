@@ -33,15 +33,11 @@ struct NeonFmaEngine : FmaEngine<Zeros::multiply> {
       fma_tile_8x12<Into::replace>(depth, a + r * depth, 8, b, c + r * kPanel, kPanel);
   }
 
-  /// The largest logit is rounded before it is a base, and relative to that it is not: from here on
-  /// the one may be far from the other.
-  static constexpr float kLargestBase = 0x1p20F;
-
   static bool take_exponentials(PreciseExp, std::int64_t rows, const float* scores, float scale,
                                 const float* base, float* row_sum, float* p) {
     for (int lane = 0; lane < kPanel; ++lane) {
       const float size = base[lane] < 0 ? -base[lane] : base[lane];
-      if (size > kLargestBase && size < __builtin_inff()) return false;
+      if (size > kExpLargestBase && size < __builtin_inff()) return false;
     }
     exp_rows_12(rows, scores, scale, base, row_sum, p);
     return true;
