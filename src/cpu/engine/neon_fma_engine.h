@@ -13,7 +13,7 @@ struct NeonFmaEngine : FmaEngine<Zeros::multiply> {
   static_assert(kPanel == 12 && kPackRows == 8 && kColumnStep == 8);
 
   // Sums of values are loaded and stored once a block, and one of twice as many keys still streams
-  // from the second cache as fast as it is multiplied.
+  // from the second cache as fast as it is multiplied. Twice as many again would round too much.
   static constexpr int kKeyBlock = 256;
 
   // Left blocks have keys along their rows, so they are no right ones.
