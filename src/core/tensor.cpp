@@ -10,6 +10,14 @@
 #include "strobe/error.h"
 
 namespace strobe {
+namespace {
+
+bool empty(const TensorView& view) {
+  return !view.given() || std::any_of(view.shape.begin(), view.shape.begin() + view.rank,
+                                      [](auto n) { return n == 0; });
+}
+
+}  // namespace
 
 std::string to_string(Device device) {
   return device.kind == Device::Kind::cpu ? "cpu" : concat("cuda:", device.index);
@@ -43,7 +51,7 @@ TensorView TensorView::select(int axis, std::int64_t index) const {
     throw InvalidArgument("index", concat(index, " on axis ", axis, " is outside ", describe()));
   }
   TensorView view = *this;
-  if (data != nullptr) {
+  if (!empty(*this)) {  // else its strides may be any numbers
     view.data = static_cast<std::byte*>(data) +
                 index * strides[axis] * static_cast<std::int64_t>(size_of(dtype));
   }
@@ -122,11 +130,6 @@ constexpr int kSearchBudget = 20000;
 
 Wide magnitude(Wide x) {
   return x < 0 ? -x : x;
-}
-
-bool empty(const TensorView& view) {
-  return !view.given() || std::any_of(view.shape.begin(), view.shape.begin() + view.rank,
-                                      [](auto n) { return n == 0; });
 }
 
 /// The bytes from the first that a view has to the last one's successor, as addresses.

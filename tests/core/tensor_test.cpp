@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <climits>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -24,6 +25,14 @@ TEST(TensorView, ContiguousSelectDescribe) {
   EXPECT_EQ(row.strides[0], 12);
   EXPECT_THROW(view.select(3, 0), InvalidArgument);
   EXPECT_THROW(view.select(1, 3), InvalidArgument);
+}
+
+TEST(TensorView, OfNoElementsEveryPartIsAtItsBeginning) {
+  float nothing = 0;
+  auto view = TensorView::contiguous(&nothing, DType::fp32, {2, 0, 3, 4});
+  view.strides[0] = view.strides[2] = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(view.select(0, 1).data, &nothing);
+  EXPECT_EQ(view.select(2, 2).data, &nothing);
 }
 
 TEST(TensorView, PackedPartsInterleaveWithoutOverlap) {
