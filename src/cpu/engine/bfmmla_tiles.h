@@ -43,20 +43,24 @@
 
 // An accumulator is two rows of two: {r0 c0, r0 c1, r1 c0, r1 c1}. The low halves of two neighbours
 // are four columns of the first row, the high halves of the second.
+#define STROBE_ZIP(low, high, a, b)                  \
+  "zip1 v" #low ".2d, v" #a ".2d, v" #b ".2d\n"      \
+  "zip2 v" #high ".2d, v" #a ".2d, v" #b ".2d\n"
+
+// Two rows of c from v0 to v5, and on to the next.
+#define STROBE_STORE_ROWS      \
+  "stp q0, q1, [%[c]]\n"       \
+  "stp q2, q3, [%[c], #32]\n"  \
+  "stp q4, q5, [%[c], #64]\n"  \
+  "add %[c], %[c], #96\n"
 
 // Rows 2i and 2i + 1 of c from the accumulators of x pair i. Storing low halves would need no
 // shuffle, but takes more than whole registers do.
 #define STROBE_REPLACE_PAIR(a, b, c, d, e, f)  \
-  "zip1 v0.2d, v" #a ".2d, v" #b ".2d\n"       \
-  "zip1 v1.2d, v" #c ".2d, v" #d ".2d\n"       \
-  "zip1 v2.2d, v" #e ".2d, v" #f ".2d\n"       \
-  "zip2 v3.2d, v" #a ".2d, v" #b ".2d\n"       \
-  "zip2 v4.2d, v" #c ".2d, v" #d ".2d\n"       \
-  "zip2 v5.2d, v" #e ".2d, v" #f ".2d\n"       \
-  "stp q0, q1, [%[c]]\n"                       \
-  "stp q2, q3, [%[c], #32]\n"                  \
-  "stp q4, q5, [%[c], #64]\n"                  \
-  "add %[c], %[c], #96\n"
+  STROBE_ZIP(0, 3, a, b)                       \
+  STROBE_ZIP(1, 4, c, d)                       \
+  STROBE_ZIP(2, 5, e, f)                       \
+  STROBE_STORE_ROWS
 #define STROBE_REPLACE                         \
   STROBE_REPLACE_PAIR(8, 12, 16, 20, 24, 28)   \
   STROBE_REPLACE_PAIR(9, 13, 17, 21, 25, 29)   \
@@ -67,22 +71,16 @@
   "ldp q0, q1, [%[c]]\n"                       \
   "ldp q2, q3, [%[c], #32]\n"                  \
   "ldp q4, q5, [%[c], #64]\n"                  \
-  "zip1 v6.2d, v" #a ".2d, v" #b ".2d\n"       \
-  "zip2 v" #b ".2d, v" #a ".2d, v" #b ".2d\n"  \
-  "zip1 v7.2d, v" #c ".2d, v" #d ".2d\n"       \
-  "zip2 v" #d ".2d, v" #c ".2d, v" #d ".2d\n"  \
-  "zip1 v" #a ".2d, v" #e ".2d, v" #f ".2d\n"  \
-  "zip2 v" #f ".2d, v" #e ".2d, v" #f ".2d\n"  \
+  STROBE_ZIP(6, b, a, b)                       \
+  STROBE_ZIP(7, d, c, d)                       \
+  STROBE_ZIP(a, f, e, f)                       \
   "fadd v0.4s, v0.4s, v6.4s\n"                 \
   "fadd v1.4s, v1.4s, v7.4s\n"                 \
   "fadd v2.4s, v2.4s, v" #a ".4s\n"            \
   "fadd v3.4s, v3.4s, v" #b ".4s\n"            \
   "fadd v4.4s, v4.4s, v" #d ".4s\n"            \
   "fadd v5.4s, v5.4s, v" #f ".4s\n"            \
-  "stp q0, q1, [%[c]]\n"                       \
-  "stp q2, q3, [%[c], #32]\n"                  \
-  "stp q4, q5, [%[c], #64]\n"                  \
-  "add %[c], %[c], #96\n"
+  STROBE_STORE_ROWS
 #define STROBE_ADD                         \
   STROBE_ADD_PAIR(8, 12, 16, 20, 24, 28)   \
   STROBE_ADD_PAIR(9, 13, 17, 21, 25, 29)   \
@@ -137,10 +135,8 @@
   "add %[x], %[c], %[stride]\n"           \
   "ldp q0, q1, [%[c]]\n"                  \
   "ldp q2, q3, [%[x]]\n"                  \
-  "zip1 v4.2d, v" #a ".2d, v" #b ".2d\n"  \
-  "zip1 v5.2d, v" #c ".2d, v" #d ".2d\n"  \
-  "zip2 v6.2d, v" #a ".2d, v" #b ".2d\n"  \
-  "zip2 v7.2d, v" #c ".2d, v" #d ".2d\n"  \
+  STROBE_ZIP(4, 6, a, b)                  \
+  STROBE_ZIP(5, 7, c, d)                  \
   "fadd v0.4s, v0.4s, v4.4s\n"            \
   "fadd v1.4s, v1.4s, v5.4s\n"            \
   "fadd v2.4s, v2.4s, v6.4s\n"            \
@@ -255,6 +251,8 @@ inline void multiply_12x8(std::int64_t panels, const char* x, const char* y,
 #undef STROBE_ROWS_Y
 #undef STROBE_FOUR
 #undef STROBE_PRODUCT
+#undef STROBE_ZIP
+#undef STROBE_STORE_ROWS
 #undef STROBE_REPLACE_PAIR
 #undef STROBE_REPLACE
 #undef STROBE_ADD_PAIR

@@ -153,12 +153,13 @@ struct ExpLanes {
   float base[12];
 };
 
-/// p[rows][12] = e^(scale * x[rows][12] - base[12]) as PreciseExp has it, if not to the last bit,
-/// but 0 below -87.7; adds the sum of its rows to sum[12]. An even number of rows, at least two. p
-/// may be x. scale > 0; a base is at most kExpLargestBase, so that the power next to a result is
-/// found, or infinite, of a row with no result.
+/// Up to here the power next to a result is found.
 constexpr float kExpLargestBase = 0x1p20F;
 
+/// p[rows][12] = e^(scale * x[rows][12] - base[12]) as PreciseExp has it, if not to the last bit,
+/// but 0 below -87.7; adds the sum of its rows to sum[12]. An even number of rows, at least two. p
+/// may be x. scale > 0; a base is at most kExpLargestBase in size, or infinite, of a row that saw
+/// nothing.
 inline void exp_rows_12(std::int64_t rows, const float* x, float scale, const float* base,
                         float* sum, float* p) {
   constexpr float kLog2E = 1.44269504F;
