@@ -15,7 +15,7 @@ STROBE_DEVICE uint4 load_global_chunk(const void* from) {
 }
 
 /// To a multiple of 16 bytes. An assignment becomes four stores of 4 bytes where parts of the same
-/// chunk are stored elsewhere, and takes four times as long in the second level cache.
+/// chunk are stored elsewhere, and so four requests to the second level cache.
 STROBE_DEVICE void store_global_chunk(void* to, uint4 value) {
   asm volatile("st.global.v4.b32 [%0], {%1,%2,%3,%4};" ::"l"(to), "r"(value.x), "r"(value.y),
                "r"(value.z), "r"(value.w)

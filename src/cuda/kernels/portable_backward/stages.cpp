@@ -90,11 +90,11 @@ void WorkspaceArrays::set(PortableBackwardParams& params, std::byte* workspace) 
   params.cleared_floats = dq_sum_floats;
 }
 
-void Kernel::launch(const char* entry, std::int64_t blocks, std::int64_t rows, int shared,
+void Kernel::launch(const char* entry, std::int64_t x, std::int64_t y, int shared,
                     const PortableBackwardParams& params, abi::Stream stream) const {
-  if (blocks == 0 || rows == 0) return;
+  if (x == 0 || y == 0) return;
   driver::launch(function(entry),
-                 {.grid = {.x = static_cast<unsigned>(blocks), .y = static_cast<unsigned>(rows)},
+                 {.grid = {.x = static_cast<unsigned>(x), .y = static_cast<unsigned>(y)},
                   .block = {.x = static_cast<unsigned>(config.threads())},
                   .dynamic_shared_bytes = shared},
                  stream, params);

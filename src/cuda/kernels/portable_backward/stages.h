@@ -51,7 +51,8 @@ struct Kernel {
   /// Kernels whose blocks own queries.
   void launch_by_queries(const char* entry, const Problem& problem, PortableBackwardParams params,
                          abi::Stream stream) const;
-  void launch(const char* entry, std::int64_t blocks, std::int64_t rows, int shared,
+  /// A grid of so many blocks along x and y.
+  void launch(const char* entry, std::int64_t x, std::int64_t y, int shared,
               const PortableBackwardParams& params, abi::Stream stream) const;
 };
 
