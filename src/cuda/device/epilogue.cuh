@@ -23,7 +23,8 @@ STROBE_DEVICE RowResult finish_row(float base, float sum, float sink) {
   const float sink_power = sink * kLog2E;
   const float top = sink_power > base ? sink_power : base;
   const float share = top == base ? 1.0F : ptx::exp2(base - top);
-  const float total = sum * share + ptx::exp2(sink_power - top);
+  const float sink_weight = sink == minus_infinity() ? 0.0F : ptx::exp2(sink_power - top);
+  const float total = sum * share + sink_weight;
   return {share * ptx::reciprocal(total), (top + ptx::log2(total)) * kLn2, false};
 }
 

@@ -32,24 +32,38 @@ class OnlineSoftmax {
   /// rescaled, and then by what.
   template <class Logits>
   STROBE_DEVICE bool take(Logits& logits, float (&factor)[rows]) {
-    const bool rescale = raise_references(logits, [&](int r, float f) { factor[r] = f; });
+    const bool rescale = raise_references(logits, factor);
     add_weights(logits);
     return rescale;
   }
 
-  /// The same relative to the references that there are, whatever the logits are: nothing has to be
-  /// rescaled. Returns false, and the logits are lost, if in any lane of the warp the weights of a
-  /// row add up to `limit` or more, or to NaN, as they do where there is no reference yet.
+  /// The first half of it: no logit exceeds the references by far any more.
   template <class Logits>
-  STROBE_DEVICE bool take_below(Logits& logits, float limit) {
+  STROBE_DEVICE bool raise_references(Logits& logits, float (&factor)[rows]) {
+    return raise_references(logits, [&](int r, float f) { factor[r] = f; });
+  }
+
+  /// The second half of it.
+  template <class Logits>
+  STROBE_DEVICE void add_weights(Logits& logits) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) sum_[r] += exponentiate(logits, r, reference_or_zero(r));
+  }
+
+  /// The second half or, if `limited`, alone: relative to the references that there are, whatever
+  /// the logits are. Then it returns false, and the logits are lost, if in any lane of the warp the
+  /// weights of a row add up to `limit` or more, or to NaN, as they do where there is no reference
+  /// yet.
+  template <class Logits>
+  STROBE_DEVICE bool add_weights_below(Logits& logits, float limit, bool limited = true) {
     float total[rows];
     bool below = true;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      total[r] = exponentiate(logits, r, reference_[r]);
+      total[r] = exponentiate(logits, r, limited ? reference_[r] : reference_or_zero(r));
       below = below && total[r] < limit;
     }
-    if (__any_sync(kAllLanes, !below)) return false;
+    if (limited & __any_sync(kAllLanes, !below)) return false;
 #pragma unroll
     for (int r = 0; r < rows; ++r) sum_[r] += total[r];
     return true;
@@ -102,12 +116,6 @@ class OnlineSoftmax {
   }
 
   template <class Logits>
-  STROBE_DEVICE void add_weights(Logits& logits) {
-#pragma unroll
-    for (int r = 0; r < rows; ++r) sum_[r] += exponentiate(logits, r);
-  }
-
-  template <class Logits>
   STROBE_DEVICE float peak(Logits& logits, int row) const {
     float highest = reference_[row];
 #pragma unroll
@@ -117,10 +125,9 @@ class OnlineSoftmax {
     return highest;
   }
 
-  template <class Logits>
-  STROBE_DEVICE float exponentiate(Logits& logits, int row) const {
-    // Relative to 0 where nothing was seen: 2^-∞ is 0 all the same, and ∞ - ∞ is not.
-    return exponentiate(logits, row, reference_[row] == minus_infinity() ? 0.0F : reference_[row]);
+  /// Where nothing was seen 0: 2^-∞ is 0 all the same, and ∞ - ∞ is not.
+  STROBE_DEVICE float reference_or_zero(int row) const {
+    return reference_[row] == minus_infinity() ? 0.0F : reference_[row];
   }
 
   template <class Logits>

@@ -15,6 +15,8 @@ namespace strobe::cuda {
 
 constexpr int kWarpgroupRows = 64;
 constexpr int kWarpgroupThreads = 128;
+constexpr int kWarpgroupWarps = 4;
+constexpr int kWarpRows = kWarpgroupRows / kWarpgroupWarps;
 
 STROBE_DEVICE int warp_in_group() {
   return ptx::again(static_cast<int>(threadIdx.x)) % kWarpgroupThreads / 32;

@@ -84,7 +84,7 @@ struct HopperForwardConfig {
 /// What layout.cuh plans: queries, or the output that takes their place, keys, values, what is
 /// added to the scores, and at the end the barriers.
 constexpr int shared_bytes(const HopperForwardConfig& config) {
-  constexpr int kControl = 512;
+  constexpr int kControl = 768;
   const auto& [features, shape] = config;
   const int key_bytes = tile_row_bytes(key_columns(features));
   const int value_bytes = tile_row_bytes(value_columns(features));

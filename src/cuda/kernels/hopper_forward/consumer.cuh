@@ -125,7 +125,7 @@ class Consumer {
   }
 
   STROBE_DEVICE int first_query() const { return tile().first_query + warpgroup_ * kWarpgroupRows; }
-  STROBE_DEVICE int warp_query() const { return first_query() + warp_in_group() * 16; }
+  STROBE_DEVICE int warp_query() const { return first_query() + warp_in_group() * kWarpRows; }
 
   /// From scores; their keys, and what is added to them, are then no longer needed.
   STROBE_DEVICE void make_logits(int block) {
@@ -170,10 +170,8 @@ class Consumer {
     }
   }
   /// What the warpgroup's queries see.
-  STROBE_DEVICE Blocks visible_blocks() const {
-    const int first = first_query();
-    return mask_of(params_, sequence_of(params_, tile()))
-        .blocks<config::kBlockKeys>(first, first + kWarpgroupRows);
+  STROBE_DEVICE const Blocks& visible_blocks() const {
+    return shared_.control().visible[tiles_.slot()][warpgroup_];
   }
 
   /// Where later queries see more, the last blocks of a tile may be none of this warpgroup's: if
@@ -228,7 +226,12 @@ class Consumer {
   STROBE_DEVICE bool take_relative_to_first(float (&factor)[Scores::kRows], bool& rescale) {
     // So far sums and output are from overflowing, also where the output's type has few exponents.
     constexpr float kLimit = config::kArithmetic == Arithmetic::fp16 ? 0x1p15F : 0x1p32F;
-    if (fits_) return softmax_.take_below(scores_, kLimit);
+    // The compiler schedules one way for both better, or one for each, depending on the dims.
+    if constexpr (config::kValueColumns > 64) {
+      if (!fits_) rescale = softmax_.raise_references(scores_, factor);
+      return softmax_.add_weights_below(scores_, kLimit, fits_);
+    }
+    if (fits_) return softmax_.add_weights_below(scores_, kLimit);
     rescale = softmax_.take(scores_, factor);
     return true;
   }
@@ -335,14 +338,13 @@ class Consumer {
     start_output_of_block();
     finish_output();
     store(done, softmax_);
-    if (is_first_of_warpgroup()) ptx::wait_until_stores_have_read();
+    if (lane_index() == 0) ptx::wait_until_stores_have_read();
     __syncwarp();
   }
 
   /// By way of where its queries were. If those have one slot, the tile is still the present one.
   STROBE_DEVICE void store(const Tile& tile, Softmax& softmax) {
-    const Epilogue epilogue(params_, output_map_, tile, warpgroup_,
-                            1 + config::kWarpgroups + warpgroup_);
+    const Epilogue epilogue(params_, output_map_, tile, warpgroup_);
     epilogue.store(output_, softmax, shared_.queries(query_turn().slot_before(), warpgroup_));
     storing_ = true;
   }
@@ -351,7 +353,7 @@ class Consumer {
   /// the stores have read it.
   STROBE_DEVICE void give_queries_back() {
     if (!storing_) return;
-    if (is_first_of_warpgroup()) {
+    if (lane_index() == 0) {
       ptx::wait_until_stores_have_read();
       queries().release(query_turn().slot_before());
     }

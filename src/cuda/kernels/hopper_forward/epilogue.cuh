@@ -1,5 +1,5 @@
 #pragma once
-// From a warpgroup's sums to its rows of the output and their LSE.
+// From a warp's sums to its rows of the output and their LSE.
 
 #include "device/epilogue.cuh"
 #include "device/hidden_values.cuh"
@@ -11,34 +11,30 @@ namespace strobe::cuda {
 
 class Epilogue {
  public:
-  /// `barrier` is the warpgroup's own.
   STROBE_DEVICE Epilogue(const Params& params, const TensorMap& map, const Tile& tile,
-                         int warpgroup, int barrier)
+                         int warpgroup)
       : params_(params),
         map_(map),
         tile_(tile),
-        barrier_(barrier),
-        first_query_(tile.first_query + warpgroup * kWarpgroupRows) {}
+        first_query_(tile.first_query + warpgroup * kWarpgroupRows + warp_in_group() * kWarpRows) {}
 
-  /// Normalises the rows, and starts to store them by way of `staging`, which was the queries'.
-  /// When it returns, the first thread's stores may still be reading there.
+  /// Normalises the rows, and starts to store them by way of `staging`, where the warpgroup's
+  /// queries were. No warp waits for another. When it returns, the first lane's stores may still be
+  /// reading there.
   STROBE_DEVICE void store(Output& output, Softmax& softmax, Word staging) const {
     softmax.finish();
     RowResult results[Output::kRows];
     bool wrong = normalise(output, softmax, results);
     stage<Element, OutputTile>(staging, output.tile[0]);
     ptx::fence_async_proxy();
-    if constexpr (kMayBeWrong) {
-      wrong = ptx::any_of_threads(barrier_, kWarpgroupThreads, wrong);
-    } else {
-      ptx::sync_threads(barrier_, kWarpgroupThreads);
-    }
+    if constexpr (kMayBeWrong) wrong = __any_sync(kAllLanes, wrong);
+    __syncwarp();
     if (!kWholeChunks ||
-        (config::kVariableLength && first_query_ + kWarpgroupRows > sequence().length_q)) {
+        (config::kVariableLength && first_query_ + kWarpRows > sequence().length_q)) {
       store_rows(staging);
-      ptx::sync_threads(barrier_, kWarpgroupThreads);
-    } else if (is_first_of_warpgroup() && first_query_ < sequence().length_q) {
-      store_boxes(staging);
+      __syncwarp();
+    } else if (lane_index() == 0 && first_query_ < sequence().length_q) {
+      store_boxes(staging + warp_in_group() * kWarpRows * OutputTile::kLineBytes);
     }
     __syncwarp();
     store_lse(results);
@@ -50,9 +46,6 @@ class Epilogue {
  private:
   STROBE_DEVICE Sequence sequence() const { return sequence_of(params_, tile_); }
 
-  /// The first query of this warp.
-  STROBE_DEVICE int warp_query() const { return first_query_ + warp_in_group() * 16; }
-
   /// Returns whether a row came out wrong; see HiddenValues.
   STROBE_DEVICE bool normalise(Output& output, const Softmax& softmax,
                                RowResult (&results)[Output::kRows]) const {
@@ -63,20 +56,32 @@ class Epilogue {
       results[r] = finish_row(softmax.base(r), softmax.sum(r), sink);
       const float factor =
           config::kDropout ? results[r].factor * params_.dropout_scale : results[r].factor;
-      float probe = 0;  // NaN if anything is not finite
+      float probe[2] = {};  // NaN if anything is not finite
 #pragma unroll
       for (int c = 0; c < Output::kColumnTiles; ++c) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           float& x = output.at(r, c, i);
-          x = results[r].empty ? 0.0F : x * factor;
-          if constexpr (kMayBeWrong) probe = fmaf(x, 0.0F, probe);
+          x *= factor;
+          if constexpr (kMayBeWrong) probe[i] = fmaf(x, 0.0F, probe[i]);
         }
       }
-      wrong = wrong || (probe != 0 && is_finite(results[r].lse));
+      wrong = wrong || (probe[0] + probe[1] != 0 && is_finite(results[r].lse));
       if constexpr (config::kShifted) wrong = wrong || has_lost_scores(results[r].lse);
+      // Asked once a warp, for it is seldom, and would take as long as the factors.
+      if (__any_sync(kAllLanes, results[r].empty)) clear_row_if(results[r].empty, output, r);
     }
     return wrong;
+  }
+
+  STROBE_DEVICE static void clear_row_if(bool empty, Output& output, int row) {
+#pragma unroll
+    for (int c = 0; c < Output::kColumnTiles; ++c) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        if (empty) output.at(row, c, i) = 0;
+      }
+    }
   }
 
   /// Where heads bring others: keys of these are multiplied with zeros, which is NaN if they are
@@ -95,16 +100,15 @@ class Epilogue {
     ptx::commit_stores();
   }
 
-  /// Where a box would also cover rows of the next sequence, or heads are no whole chunks: those of
-  /// this warp.
+  /// Where a box would also cover rows of the next sequence, or heads are no whole chunks.
   STROBE_DEVICE void store_rows(Word staging) const {
-    const int rows = larger(smaller(sequence().length_q - warp_query(), 16), 0);
+    const int rows = larger(smaller(sequence().length_q - first_query_, kWarpRows), 0);
     const int value_head = tile_.head / params_.heads_per_key_head;
-    const RowCopy copy = {warp_in_group() * 16, rows,
+    const RowCopy copy = {warp_in_group() * kWarpRows, rows,
                           config::kShifted ? column_of_head<config::kValueDim>(value_head) : 0,
                           lane_index(), 32};
     copy.store<OutputTile, config::kValueDim, kWholeChunks>(
-        staging, output_rows() + warp_query() * params_.out_strides.row, params_.out_strides.row);
+        staging, output_rows() + first_query_ * params_.out_strides.row, params_.out_strides.row);
   }
 
   STROBE_DEVICE void store_lse(const RowResult (&results)[Output::kRows]) const {
@@ -114,7 +118,7 @@ class Epilogue {
                        sequence().first_q * strides.row + tile_.head * strides.head;
 #pragma unroll
     for (int r = 0; r < Output::kRows; ++r) {
-      const int query = warp_query() + Output::row_index(r);
+      const int query = first_query_ + Output::row_index(r);
       if (query < sequence().length_q) lse[query * strides.row] = results[r].lse;
     }
   }
@@ -122,8 +126,8 @@ class Epilogue {
   /// Computes rows again where values that are not finite lie behind the mask, or sums overflowed,
   /// or scores were lost.
   STROBE_DEVICE void recompute(RowResult (&results)[Output::kRows]) const {
-    if (is_first_of_warpgroup()) ptx::wait_for_stores();
-    ptx::sync_threads(barrier_, kWarpgroupThreads);
+    if (lane_index() == 0) ptx::wait_for_stores();
+    __syncwarp();
     const Params& params = ptx::again(params_);
     const int key_head = tile_.head / params.heads_per_key_head;
     const auto keep_factor = [&](int query, int key) {
@@ -142,9 +146,9 @@ class Epilogue {
         keep_factor};
     const Storage* const q = at(params.q, params.q_strides, sequence().first_q, tile_.head);
     Storage* const out = output_rows();
-    for (int row = 0; row < 16; ++row) {
+    for (int row = 0; row < kWarpRows; ++row) {
       float lse = __shfl_sync(kAllLanes, row < 8 ? results[0].lse : results[1].lse, row % 8 * 4);
-      const int query = warp_query() + row;
+      const int query = first_query_ + row;
       if constexpr (config::kShifted) {
         if (query < sequence().length_q && has_lost_scores(lse)) {
           lse = values.lse(q + query * params.q_strides.row, query,
@@ -177,8 +181,7 @@ class Epilogue {
   const Params& params_;
   const TensorMap& map_;
   const Tile& tile_;
-  int barrier_;
-  int first_query_;
+  int first_query_;  ///< of this warp
 };
 
 }  // namespace strobe::cuda

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kMaxDim = 256;
 constexpr int kWarpgroupRows = 64;
+constexpr int kWarpRows = 16;
 
 HopperForwardFeatures features_of(const Problem& problem) {
   auto features = hopper_features<HopperForwardFeatures>(problem);
@@ -326,7 +327,7 @@ abi::TensorMap Forward::map(const TensorView& view, int box_rows) const {
 }
 
 abi::TensorMap Forward::output_map(const TensorView& out) const {
-  return stores_boxes(config_.features) ? tensor_map(out, kWarpgroupRows) : abi::TensorMap{};
+  return stores_boxes(config_.features) ? tensor_map(out, kWarpRows) : abi::TensorMap{};
 }
 
 abi::TensorMap Forward::bias_map(const Tensors& tensors) const {

@@ -92,13 +92,14 @@ struct Control {
   SlotBarriers<kTileSlots> tiles;
   unsigned long long landed[config::kWarpgroups];  ///< queries, see ShiftedHeads
   Tile tile[kTileSlots];
+  Blocks visible[kTileSlots][config::kWarpgroups];  ///< to the queries of a tile's warpgroups
 
   /// By one thread.
   STROBE_DEVICE void init() {
     constexpr int kLoaders = 3;
 #pragma unroll
     for (int i = 0; i < config::kWarpgroups; ++i) {
-      queries[i].init(1, QueryHeads::kByWarp ? 32 : 1);
+      queries[i].init(kWarpgroupWarps, QueryHeads::kByWarp ? 32 : 1);
       ptx::init_barrier(ptx::shared_address(&landed[i]), 1);
     }
     keys.init(kConsumerWarps, 1 + kBiasBlocks);

@@ -44,8 +44,11 @@ class Scheduler {
     Word index = config::kPairs ? 2 * blockIdx.x : blockIdx.x;
     for (bool more = true; more; index = after(index, more)) {
       more = index < tiles;
-      const Tile tile = more ? tile_at(index) : Tile{};
-      control_.tile[slots.begin()] = tile;
+      const int slot = slots.begin();
+      if (more)
+        plan_tile(item_at(index), slot);
+      else
+        control_.tile[slot] = {};
       ptx::arrive(slots.barrier());
       slots.end();
     }
@@ -62,15 +65,22 @@ class Scheduler {
     }
   }
 
-  STROBE_DEVICE Tile tile_at(Word index) {
-    const WorkItem item = item_at(index);
+  /// What follows from the mask is found out here, ahead of those who compute.
+  STROBE_DEVICE void plan_tile(const WorkItem& item, int slot) {
     const Sequence sequence = sequence_at<config::kVariableLength>(params_, item.sequence);
+    const Mask mask = mask_of(params_, sequence);
     const int first = item.block * kBlockQueries;
     const int end = smaller(first + kBlockQueries, sequence.length_q);
-    const Blocks blocks = mask_of(params_, sequence).blocks<config::kBlockKeys>(first, end);
+    const Blocks blocks = mask.blocks<config::kBlockKeys>(first, end);
     // One at least, all hidden, gives rows that see nothing their result.
     const bool empty = blocks.begin >= blocks.end;
-    return {item.sequence, item.head, first, empty ? 0 : blocks.begin, empty ? 1 : blocks.end};
+    control_.tile[slot] = {item.sequence, item.head, first, empty ? 0 : blocks.begin,
+                           empty ? 1 : blocks.end};
+#pragma unroll 1  // for want of registers
+    for (int i = 0; i < config::kWarpgroups; ++i) {
+      const int query = first + i * kWarpgroupRows;
+      control_.visible[slot][i] = mask.blocks<config::kBlockKeys>(query, query + kWarpgroupRows);
+    }
   }
 
   STROBE_DEVICE WorkItem item_at(Word index) {
