@@ -7,16 +7,26 @@
 
 namespace strobe::cuda {
 
-/// Warpgroups that start their products in turns: while one's run, the others do their softmax.
+/// Warpgroups that start their products in turns: while one's run, the others do their softmax. Of
+/// four there is always one that has products to start, and turns would keep it waiting.
 class Turns {
  public:
+  static constexpr bool kTaken = config::kWarpgroups < 4;
+
   STROBE_DEVICE explicit Turns(int warpgroup) : warpgroup_(warpgroup) {
     if (warpgroup == config::kWarpgroups - 1) pass();  // the first begins
   }
 
-  STROBE_DEVICE void wait() const { ptx::sync_threads(barrier_of(warpgroup_), kThreads); }
+  STROBE_DEVICE void wait() const {
+    if constexpr (kTaken) ptx::sync_threads(barrier_of(warpgroup_), kThreads);
+  }
   STROBE_DEVICE void pass() const {
-    ptx::arrive_threads(barrier_of((warpgroup_ + 1) % config::kWarpgroups), kThreads);
+    if constexpr (kTaken)
+      ptx::arrive_threads(barrier_of((warpgroup_ + 1) % config::kWarpgroups), kThreads);
+  }
+  /// Waits for the warps of the warpgroup alone, as every turn does.
+  STROBE_DEVICE void gather() const {
+    if constexpr (!kTaken) ptx::sync_threads(barrier_of(warpgroup_), kWarpgroupThreads);
   }
 
  private:
@@ -342,8 +352,10 @@ class Consumer {
     __syncwarp();
   }
 
-  /// By way of where its queries were. If those have one slot, the tile is still the present one.
+  /// By way of where its queries were, which no warp multiplies any more. If those have one slot,
+  /// the tile is still the present one.
   STROBE_DEVICE void store(const Tile& tile, Softmax& softmax) {
+    turns_.gather();
     const Epilogue epilogue(params_, output_map_, tile, warpgroup_);
     epilogue.store(output_, softmax, shared_.queries(query_turn().slot_before(), warpgroup_));
     storing_ = true;
