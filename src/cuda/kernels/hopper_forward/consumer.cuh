@@ -365,10 +365,8 @@ class Consumer {
   /// the stores have read it.
   STROBE_DEVICE void give_queries_back() {
     if (!storing_) return;
-    if (lane_index() == 0) {
-      ptx::wait_until_stores_have_read();
-      queries().release(query_turn().slot_before());
-    }
+    if (lane_index() == 0) ptx::wait_until_stores_have_read();
+    if (kLanesGiveQueriesBack || lane_index() == 0) queries().release(query_turn().slot_before());
     __syncwarp();
     storing_ = false;
   }

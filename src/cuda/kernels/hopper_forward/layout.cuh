@@ -39,6 +39,10 @@ using BlockHeads = Either<config::kShifted, HeadsWithOthers<BlockTile, dim>, Who
 using KeyHeads = BlockHeads<KeyTile, config::kDim>;
 using ValueHeads = BlockHeads<ValueTile, config::kValueDim>;
 
+/// Whether lanes may read rows of the output in the slot of queries by which it is stored: then
+/// each of them gives it back, else one of a warp does.
+constexpr bool kLanesGiveQueriesBack = !kWholeChunks || config::kVariableLength;
+
 using Scores = Accumulator<1, config::kBlockKeys / 8>;
 using Output = Accumulator<1, config::kValueColumns / 8>;
 using Softmax = OnlineSoftmax<Scores::kRows, false>;
@@ -99,7 +103,8 @@ struct Control {
     constexpr int kLoaders = 3;
 #pragma unroll
     for (int i = 0; i < config::kWarpgroups; ++i) {
-      queries[i].init(kWarpgroupWarps, QueryHeads::kByWarp ? 32 : 1);
+      queries[i].init(kLanesGiveQueriesBack ? kWarpgroupThreads : kWarpgroupWarps,
+                      QueryHeads::kByWarp ? 32 : 1);
       ptx::init_barrier(ptx::shared_address(&landed[i]), 1);
     }
     keys.init(kConsumerWarps, 1 + kBiasBlocks);
