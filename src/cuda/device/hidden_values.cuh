@@ -7,6 +7,14 @@
 
 namespace strobe::cuda {
 
+/// What is the same in all lanes, and from here on known to be so by the compiler. Where a loop
+/// goes by it in which lanes talk to each other, all that comes after depends on that: if lanes
+/// might leave the loop at different times, nothing that follows is kept in registers that they
+/// share.
+STROBE_DEVICE int uniform(int x) {
+  return __shfl_sync(kAllLanes, x, 0);
+}
+
 /// A product on tensor cores multiplies the value of a key that the mask hides with zero, which is
 /// NaN if that value is not finite. This computes outputs again that came out so, key by key and
 /// leaving out what is hidden. It is slow, and never runs on finite numbers.
@@ -32,11 +40,11 @@ struct HiddenValues {
       const bool wrong = mine && !is_finite(Element::widen(out[column]));
       if (!__any_sync(kAllLanes, wrong)) continue;
       float sum = 0;
-      for (int key = visible.begin; key < visible.end; ++key) {
+      const int end = uniform(visible.end);
+      for (int key = uniform(visible.begin); key < end; ++key) {
         const float x = logits(score(q, key), query, static_cast<Word>(key));
-        if (x == minus_infinity()) continue;
         const float p = ptx::exp2((x - lse) * kLog2E) * keep_factor(query, key);
-        if (mine) sum += p * Element::widen(v[key * v_stride + column]);
+        if (mine && x != minus_infinity()) sum += p * Element::widen(v[key * v_stride + column]);
       }
       if (wrong) out[column] = Element::narrow(sum);
     }
@@ -46,7 +54,8 @@ struct HiddenValues {
   STROBE_DEVICE float lse(const Storage* q, int query, KeyRange visible, float sink) const {
     float top = minus_infinity();
     float sum = 0;
-    for (int key = visible.begin; key < visible.end; ++key) {
+    const int end = uniform(visible.end);
+    for (int key = uniform(visible.begin); key < end; ++key) {
       const float x = logits(score(q, key), query, static_cast<Word>(key));
       if (x == minus_infinity()) continue;
       const float raised = x > top ? x : top;

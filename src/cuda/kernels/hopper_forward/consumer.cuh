@@ -7,11 +7,11 @@
 
 namespace strobe::cuda {
 
-/// Warpgroups that start their products in turns: while one's run, the others do their softmax. Of
-/// four there is always one that has products to start, and turns would keep it waiting.
+/// Warpgroups that start their products in turns: while one's run, the others do their softmax. Not
+/// four of them with a different number of blocks each: turns keep those waiting who have more.
 class Turns {
  public:
-  static constexpr bool kTaken = config::kWarpgroups < 4;
+  static constexpr bool kTaken = config::kWarpgroups < 4 || !config::kLastQueriesFirst;
 
   STROBE_DEVICE explicit Turns(int warpgroup) : warpgroup_(warpgroup) {
     if (warpgroup == config::kWarpgroups - 1) pass();  // the first begins

@@ -156,7 +156,8 @@ class Epilogue {
           if (lane_index() / 4 == row % 8) (row < 8 ? results[0] : results[1]).lse = lse;
         }
       }
-      if (query >= sequence().length_q || !is_finite(lse)) continue;
+      const bool skipped = query >= sequence().length_q || !is_finite(lse);
+      if (__any_sync(kAllLanes, skipped)) continue;  // all or none
       values.recompute(q + query * params.q_strides.row, out + query * params.out_strides.row,
                        query, mask_of(params, sequence()).visible(query), lse);
     }
