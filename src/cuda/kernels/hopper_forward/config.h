@@ -187,9 +187,9 @@ constexpr Reference choose_reference(const HopperForwardFeatures& features,
                                      const hopper_forward::Work& work,
                                      SoftmaxReference wanted = SoftmaxReference::automatic) {
   const int dim = most_columns(features);
-  const long long many_keys = dim > 64 ? 4096 : features.window_right ? 8192 : 2048;
+  constexpr long long kManyKeys = 2048;
   const bool possible = !features.window_left && !makes_logits(features) && !features.dropout;
-  const bool worth_it = work.keys >= many_keys && (dim <= 64 || (dim > 96 && dim <= 128));
+  const bool worth_it = work.keys >= kManyKeys && (dim <= 64 || (dim > 96 && dim <= 128));
   const bool fixed =
       wanted == SoftmaxReference::fixed || (wanted == SoftmaxReference::automatic && worth_it);
   return possible && fixed ? Reference::fixed : Reference::running;

@@ -148,7 +148,8 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
       add({.dim = dim, .value_dim = dim, .window_right = causal, .reference = Reference::fixed},
           kLong);
   }
-  add({.window_right = true, .variable_length = true, .reference = Reference::fixed}, kLong);
+  for (const long long keys : {kShort, kLong})
+    add({.window_right = true, .variable_length = true, .reference = Reference::fixed}, keys);
   for (const int dim : {64, 128, 192, 256}) {
     add({.dim = dim, .value_dim = dim, .softcap = true}, kShort);
     add({.dim = dim, .value_dim = dim, .window_right = true, .alibi = true}, kShort);
