@@ -29,8 +29,8 @@ class Epilogue {
     ptx::fence_async_proxy();
     if constexpr (kMayBeWrong) wrong = __any_sync(kAllLanes, wrong);
     __syncwarp();
-    if (!kWholeChunks ||
-        (config::kVariableLength && first_query_ + kWarpRows > sequence().length_q)) {
+    const bool cut = uniform(first_query_ + kWarpRows > sequence().length_q);
+    if (!kWholeChunks || (config::kVariableLength && cut)) {
       store_rows(staging);
       __syncwarp();
     } else if (lane_index() == 0 && first_query_ < sequence().length_q) {
