@@ -62,12 +62,19 @@ STROBE_DEVICE int lane_index() {
   return static_cast<int>(threadIdx.x % 32);
 }
 
-/// The same in all lanes, and known to be so by the compiler.
-STROBE_DEVICE int warp_index() {
-  return __shfl_sync(0xFFFFFFFFU, static_cast<int>(threadIdx.x / 32), 0);
+constexpr Word kAllLanes = 0xFFFFFFFFU;
+
+/// What is the same in all lanes, and from here on known to be so by the compiler. Where a loop or
+/// a branch goes by it in which lanes talk to each other, all that comes after depends on that: if
+/// lanes might leave it at different times, nothing that follows is kept in registers that they
+/// share.
+STROBE_DEVICE int uniform(int x) {
+  return __shfl_sync(kAllLanes, x, 0);
 }
 
-constexpr Word kAllLanes = 0xFFFFFFFFU;
+STROBE_DEVICE int warp_index() {
+  return uniform(static_cast<int>(threadIdx.x / 32));
+}
 #endif
 
 }  // namespace strobe::cuda

@@ -7,14 +7,6 @@
 
 namespace strobe::cuda {
 
-/// What is the same in all lanes, and from here on known to be so by the compiler. Where a loop
-/// goes by it in which lanes talk to each other, all that comes after depends on that: if lanes
-/// might leave the loop at different times, nothing that follows is kept in registers that they
-/// share.
-STROBE_DEVICE int uniform(int x) {
-  return __shfl_sync(kAllLanes, x, 0);
-}
-
 /// A product on tensor cores multiplies the value of a key that the mask hides with zero, which is
 /// NaN if that value is not finite. This computes outputs again that came out so, key by key and
 /// leaving out what is hidden. It is slow, and never runs on finite numbers.
