@@ -84,7 +84,13 @@ TEST(HopperForward, TheReferenceIsFixedWhereThereAreManyKeys) {
   EXPECT_EQ(choose({.dim = 64, .value_dim = 64}, 2048), Reference::fixed);
   EXPECT_EQ(choose({.dim = 64, .value_dim = 64}, 2047), Reference::running)
       << "to multiply a block again would take long";
-  EXPECT_EQ(choose({.window_right = true}, 2048), Reference::fixed);
+  EXPECT_EQ(choose({}, 2048), Reference::fixed);
+  EXPECT_EQ(choose({}, 2047), Reference::running);
+  for (const int dim : {64, 128}) {
+    const HopperForwardFeatures causal{.dim = dim, .value_dim = dim, .window_right = true};
+    EXPECT_EQ(choose(causal, 2048), Reference::fixed) << dim;
+    EXPECT_EQ(choose(causal, 2047), Reference::running) << dim;
+  }
   EXPECT_EQ(choose({.window_right = true, .variable_length = true}, 16384), Reference::fixed);
   EXPECT_EQ(choose({.dim = 96, .value_dim = 96}, 16384), Reference::running);
   EXPECT_EQ(choose({.dim = 192, .value_dim = 128}, 16384), Reference::running);

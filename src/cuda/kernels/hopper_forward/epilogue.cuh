@@ -68,7 +68,7 @@ class Epilogue {
       }
       wrong = wrong || (probe[0] + probe[1] != 0 && is_finite(results[r].lse));
       if constexpr (config::kShifted) wrong = wrong || has_lost_scores(results[r].lse);
-      // Asked once a warp, for it is seldom, and would take as long as the factors.
+      // Seldom, so asked once a warp.
       if (__any_sync(kAllLanes, results[r].empty)) clear_row_if(results[r].empty, output, r);
     }
     return wrong;
