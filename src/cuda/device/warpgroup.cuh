@@ -54,11 +54,12 @@ STROBE_DEVICE void load_tile(Word to, const TensorMap& map, BoxAt<axes> origin, 
 template <int columns>
 using RegisterOperand = Word[columns / 16][4];
 
-/// The sums of a product lie as its next one takes them.
+/// The sums of a product lie as its next one takes them, in steps of 16 columns.
 template <class Element, int tiles>
-STROBE_DEVICE void pack(Word (&to)[tiles / 2][4], const Accumulator<1, tiles>& sums) {
+STROBE_DEVICE void pack(Word (&to)[tiles / 2][4], const Accumulator<1, tiles>& sums,
+                        int first_step = 0, int end_step = tiles / 2) {
 #pragma unroll
-  for (int step = 0; step < tiles / 2; ++step) {
+  for (int step = first_step; step < end_step; ++step) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float(&pair)[4] = sums.tile[0][2 * step + i / 2];

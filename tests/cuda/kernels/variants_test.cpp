@@ -129,6 +129,15 @@ TEST(HopperBackwardVariants, RefusesWhatIsNoneOrDoesNotFit) {
       << "of larger dims";
 }
 
+TEST(HopperBackwardVariants, WithDropoutDvComesAfterTheGradientsOfScores) {
+  HopperBackwardFeatures features{.dim = 128, .value_dim = 128};
+  EXPECT_GT(choose_hopper_backward(features).shape.values_first, 0);
+  features.dropout = true;
+  EXPECT_EQ(choose_hopper_backward(features).shape.values_first, 0);
+  for (const HopperBackwardShape& shape : hopper_backward::worth_trying(features))
+    EXPECT_EQ(shape.values_first, 0) << hopper_backward::variant_text(shape);
+}
+
 TEST(Variants, ThereAreNoneOfOtherKernels) {
   EXPECT_TRUE(variants_of("b1 sq64 h1 d64 fp32").empty());
   EXPECT_TRUE(variants_of("b1 sq64 sk65 h1 d64 bf16 bias:qk").empty());

@@ -49,13 +49,11 @@ constexpr bool may_finish(const HopperBackwardFeatures& features) {
 struct HopperBackwardShape {
   int block_queries = 64;
   bool splits_gradients = false;
-  bool keys_lag = false;     ///< dk is multiplied a block later, where there are registers for it,
-                             ///< rather than dq; not if split
-  bool scores_last = false;  ///< the next scores are multiplied when all else of a block is, where
-                             ///< there are no registers for both; likewise
-  int query_slots = 2;       ///< in shared memory; dout has two
-  int slice_slots = 1;  ///< of a warpgroup that has dq, for what is on its way to the sums; with
-                        ///< none it adds to them itself
+  int values_first = 0;  ///< queries whose share of dv is multiplied before there are gradients of
+                         ///< scores, as far as registers suffice for both; not if split
+  int query_slots = 2;   ///< in shared memory; dout has two
+  int slice_slots = 1;   ///< of a warpgroup that has dq, for what is on its way to the sums; with
+                         ///< none it adds to them itself
 
   bool operator==(const HopperBackwardShape&) const = default;
 
@@ -89,6 +87,13 @@ struct Candidate {
            divides_slices(features);
   }
 
+  /// What is dropped of the probabilities is known with the gradients of scores.
+  constexpr HopperBackwardShape shape_for(const HopperBackwardFeatures& features) const {
+    HopperBackwardShape fitting = shape;
+    if (features.dropout) fitting.values_first = 0;
+    return fitting;
+  }
+
   /// Whether warpgroups that divide the slices of dq have as many each: one would otherwise wait
   /// for a slice that nobody makes.
   constexpr bool divides_slices(const HopperBackwardFeatures& features) const {
@@ -97,16 +102,14 @@ struct Candidate {
 };
 
 // dk and dv take half of their dims in registers of a thread, or half of the larger if split;
-// scores and their gradients take block_queries, and another quarter of it if keys lag; 32 are
-// needed for dq.
+// scores and their gradients take block_queries, and what comes first of dv a quarter of its own.
 inline constexpr std::array kCandidates = {
     Candidate{64, 0, {.block_queries = 128, .query_slots = 3}},
     Candidate{
         64, 4, {.block_queries = 64, .splits_gradients = true, .query_slots = 3, .slice_slots = 3}},
-    Candidate{128, 0, {.block_queries = 64, .keys_lag = true, .query_slots = 3}},
-    Candidate{128, 1, {.block_queries = 64, .query_slots = 3}},
-    Candidate{128, 1, {.block_queries = 64, .query_slots = 2}},  // beside a bias
-    Candidate{136, 0, {.block_queries = 64, .scores_last = true}},
+    Candidate{128, 1, {.block_queries = 64, .values_first = 64, .query_slots = 3}},
+    Candidate{128, 1, {.block_queries = 64, .values_first = 64, .query_slots = 2}},  // and a bias
+    Candidate{136, 0, {.block_queries = 64, .values_first = 32}},
     Candidate{192, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 3}},
     Candidate{256, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 1}},
 };
@@ -160,10 +163,8 @@ inline HopperBackwardConfig choose_hopper_backward(const HopperBackwardFeatures&
   const bool adds_itself = !features.deterministic && most_columns(features) > 128;
   HopperBackwardConfig config{features, {}};
   for (const auto& candidate : hopper_backward::kCandidates) {
-    config.shape = candidate.shape;
+    config.shape = candidate.shape_for(features);
     if (adds_itself) config.shape.slice_slots = 0;
-    if (config.shape.keys_lag && features.window_right)
-      config.shape.query_slots = 2;  // as measured
     if (candidate.serves(features) && fits(config)) break;
   }
   return config;
@@ -192,8 +193,7 @@ inline jit::KernelDescription description(const HopperBackwardConfig& config) {
                         {"kDeterministic", features.deterministic},
                         {"kFinishes", features.finishes},
                         {"kSplitsGradients", shape.splits_gradients},
-                        {"kKeysLag", shape.keys_lag},
-                        {"kScoresLast", shape.scores_last},
+                        {"kValuesFirst", shape.values_first},
                         {"kQuerySlots", shape.query_slots},
                         {"kBlockQueries", shape.block_queries},
                         {"kBlockKeys", shape.block_keys()},

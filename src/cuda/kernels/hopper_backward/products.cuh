@@ -28,12 +28,14 @@ STROBE_DEVICE void start_gradients(Scores& gradients, Word values, Word douts) {
   start_transposed<ValueTile, DoutTile, config::kValueColumns>(gradients, values, douts);
 }
 
-/// sums += scores · rows
-template <class RowTile, int tiles>
+constexpr int kQuerySteps = config::kBlockQueries / 16;
+
+/// sums += scores · rows, of so many steps of 16 queries
+template <class RowTile, int first_step = 0, int end_step = kQuerySteps, int tiles>
 STROBE_DEVICE void start_sums(float (&sums)[tiles][4], const ScoreOperand& scores, Word rows) {
   ptx::wgmma_fence();
 #pragma unroll
-  for (int step = 0; step < config::kBlockQueries / 16; ++step) {
+  for (int step = first_step; step < end_step; ++step) {
     ptx::wgmma<kHalfType, ptx::RightOrder::columns>(sums, scores[step],
                                                     RowTile::along_rows(rows, step), true);
   }

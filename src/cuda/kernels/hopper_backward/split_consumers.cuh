@@ -23,10 +23,10 @@ class SplitSums {
   Accumulator<1, larger(KeySums::kColumnTiles, ValueSums::kColumnTiles)> sums_;
 };
 
-/// dk. Its products run while others are prepared:
+/// dk, a block behind: its instructions are few and long, as what runs while others are prepared
+/// should be (see KeyValueConsumer).
 ///
-///     scores | dk of the block before
-///     gradients of probabilities | probabilities from the scores
+///     scores, gradients of probabilities, dk of the block before | gradients of scores
 class KeyConsumer : Consumer {
  public:
   STROBE_DEVICE KeyConsumer(const Shared& shared, const Params& params, SplitSums& dk)
@@ -34,47 +34,47 @@ class KeyConsumer : Consumer {
 
   STROBE_DEVICE void sum_up() {
     dk_.clear();
+    // The first block has none before it and multiplies by zero.
+#pragma unroll
+    for (int i = 0; i < config::kBlockQueries / 4; ++i) score_gradients_[i / 4][i % 4] = 0;
     control_.keys.wait({});
+    control_.values.wait({});
     for_each_block([&](const Walk& walk) { step(walk); });
-    ptx::wgmma_wait<0>();
-    finish_dk();
+    start_dk(slot_before());
+    finish_dk<0>();
   }
 
  private:
-  /// One block of queries. When it returns, dk is still being multiplied.
+  /// Whether dk has registers for its operand beside both of what becomes the next.
+  static constexpr bool kHasRoom = !config::kVariableLength && !config::kDropout;
+
+  /// One block of queries, and dk of the one before it.
   STROBE_DEVICE void step(const Walk& walk) {
-    const Word queries = shared_.queries(queries_.slot());
+    const int slot_of_dk = turn_.is_first() ? queries_.slot() : slot_before();
+    if constexpr (!kHasRoom) start_dk(slot_of_dk);
     queries_.wait();
-    start_scores(scores_, shared_.keys(), queries);
-    ptx::wgmma_wait<1>();
-    finish_dk();
-    if (turn_.is_first()) control_.values.wait({});
+    start_scores(scores_, shared_.keys(), shared_.queries(queries_.slot()));
+    if constexpr (!kHasRoom) finish_dk<1>();
     control_.douts.wait(turn_);
     start_gradients(gradients_, shared_.values(), shared_.douts(turn_.slot()));
+    if constexpr (kHasRoom) start_dk(slot_of_dk);
     differentiate(walk);
+    if constexpr (kHasRoom) finish_dk<0>();
     pack<Element>(score_gradients_, gradients_);
     share_gradients(score_gradients_, turn_);
-    start_sums<QueryTile>(dk_.of_keys(), score_gradients_, queries);
     turn_.next();
     queries_.next();
   }
 
-  /// Once dk of the block before has been multiplied, if there was one.
-  STROBE_DEVICE void finish_dk() {
-    ptx::pin(dk_.of_keys());
-    ptx::pin(score_gradients_);
-    if (!turn_.is_first()) release(queries_, slot_before());
-  }
-
   STROBE_DEVICE void differentiate(const Walk& walk) {
     control_.statistics.wait(turn_);
-    ptx::wgmma_wait<1>();
+    ptx::wgmma_wait<kHasRoom ? 2 : 1>();
     ptx::pin(scores_.tile[0]);
     with_mask(walk, [&](const auto& hidden) {
       make_probabilities(scores_, bases(), powers(walk), hidden);
     });
     const Survivors survivors = this->survivors(walk);
-    ptx::wgmma_wait<0>();
+    ptx::wgmma_wait<kHasRoom ? 1 : 0>();
     ptx::pin(gradients_.tile[0]);
     release(control_.douts, turn_.slot());
     with_mask(walk, [&](const auto& hidden) {
@@ -83,13 +83,29 @@ class KeyConsumer : Consumer {
     control_.statistics.release(turn_.slot());
   }
 
+  STROBE_DEVICE void start_dk(int query_slot) {
+    start_sums<QueryTile>(dk_.of_keys(), score_gradients_, shared_.queries(query_slot));
+  }
+  /// It was started before the last `pending` groups of products.
+  template <int pending>
+  STROBE_DEVICE void finish_dk() {
+    ptx::wgmma_wait<pending>();
+    ptx::pin(dk_.of_keys());
+    ptx::pin(score_gradients_);
+    if (!turn_.is_first()) release(queries_, slot_before());
+  }
+
   Scores scores_;     ///< then probabilities
   Scores gradients_;  ///< of probabilities, then of scores
   ScoreOperand score_gradients_;
   SplitSums& dk_;
 };
 
-/// dv, and dq slice by slice: one is multiplied while the one before goes to its sums.
+/// dv, and dq slice by slice:
+///
+///     | probabilities
+///     dv, the first slice, the next | the first to its sums
+///     the one after, at last the next scores | the next slice to its sums
 class ValueConsumer : Consumer {
  public:
   STROBE_DEVICE ValueConsumer(const Shared& shared, const Params& params, SplitSums& dv)
@@ -98,18 +114,24 @@ class ValueConsumer : Consumer {
   STROBE_DEVICE void sum_up() {
     dv_.clear();
     control_.keys.wait({});
-    for_each_block([&](const Walk& walk) { step(walk); });
+    start_next_scores();
+    ptx::wgmma_wait<0>();
+    ptx::pin(scores_.tile[0]);
+    Walk walk(params_, key_block());
+    for (; !walk.is_last(); walk.next()) step<false>(walk);
+    step<true>(walk);
   }
 
  private:
+  /// Whether the operand of dv has registers beside two slices of dq.
+  static constexpr bool kHasRoom = !config::kDropout;
+
+  /// One block of queries, whose scores have been multiplied already.
+  template <bool last>
   STROBE_DEVICE void step(const Walk& walk) {
-    queries_.wait();
-    start_scores(scores_, shared_.keys(), shared_.queries(queries_.slot()));
-    control_.statistics.wait(turn_);
-    ptx::wgmma_wait<0>();
-    ptx::pin(scores_.tile[0]);
     release(queries_, queries_.slot());
     queries_.next();
+    control_.statistics.wait(turn_);
     with_mask(walk, [&](const auto& hidden) {
       make_probabilities(scores_, bases(), powers(walk), hidden);
     });
@@ -119,26 +141,52 @@ class ValueConsumer : Consumer {
     pack<Element>(probabilities, scores_);
     control_.douts.wait(turn_);
     start_sums<DoutTile>(dv_.of_values(), probabilities, shared_.douts(turn_.slot()));
+    constexpr bool kScoresAhead = !last && !config::kBias;  // beside which they have no registers
+    sum_queries<kScoresAhead>(tile_of(params_, key_block(), walk), [&] {
+      ptx::pin(dv_.of_values());
+      ptx::pin(probabilities);
+      release(control_.douts, turn_.slot());
+    });
+    if constexpr (!last && !kScoresAhead) start_next_scores();
+    ptx::wgmma_wait<0>();
+    if constexpr (!last) ptx::pin(scores_.tile[0]);
+    turn_.next();
+  }
+
+  STROBE_DEVICE void start_next_scores() {
+    queries_.wait();
+    start_scores(scores_, shared_.keys(), shared_.queries(queries_.slot()));
+  }
+
+  /// dq, to a tile of the sums. Calls finish_before() once what was started before has been
+  /// multiplied. If scores go ahead, those of the next block are started with the last slice.
+  template <bool scores_ahead, class Finish>
+  STROBE_DEVICE void sum_queries(Wide tile, Finish finish_before) {
     control_.scores.wait(turn_);
     QuerySums dq[2];
     start_slice(dq[0], 0);
-    ptx::wgmma_wait<1>();
-    ptx::pin(dv_.of_values());
-    ptx::pin(probabilities);
-    release(control_.douts, turn_.slot());
+    if constexpr (!kHasRoom) {
+      ptx::wgmma_wait<1>();
+      finish_before();
+    }
 #pragma unroll
     for (int slice = 0; slice < Slices::kCount; ++slice) {
-      if (slice + 1 < Slices::kCount) {
+      const bool is_last = slice + 1 == Slices::kCount;
+      if (!is_last) {
         start_slice(dq[(slice + 1) % 2], slice + 1);
-        ptx::wgmma_wait<1>();
-      } else {
-        ptx::wgmma_wait<0>();
-        release(control_.scores, turn_.slot());
+      } else if constexpr (scores_ahead) {
+        start_next_scores();
       }
+      if (is_last && !scores_ahead) {
+        ptx::wgmma_wait<0>();
+      } else {
+        ptx::wgmma_wait<1>();
+      }
+      if (kHasRoom && slice == 0) finish_before();
+      if (is_last) release(control_.scores, turn_.slot());
       ptx::pin(dq[slice % 2].tile[0]);
-      slices_.write(dq[slice % 2], tile_of(params_, key_block(), walk), slice);
+      slices_.write(dq[slice % 2], tile, slice);
     }
-    turn_.next();
   }
 
   STROBE_DEVICE void start_slice(QuerySums& dq, int slice) const {

@@ -16,7 +16,7 @@ std::vector<HopperBackwardShape> worth_trying(const HopperBackwardFeatures& feat
   std::vector<HopperBackwardShape> shapes;
   for (const Candidate& candidate : kCandidates) {
     if (!candidate.serves(features)) continue;
-    HopperBackwardShape shape = candidate.shape;
+    HopperBackwardShape shape = candidate.shape_for(features);
     for (shape.query_slots = 2; shape.query_slots <= kMostSlots; ++shape.query_slots) {
       for (shape.slice_slots = features.deterministic ? 1 : 0; shape.slice_slots <= kMostSlots;
            ++shape.slice_slots) {
