@@ -72,6 +72,12 @@ STROBE_DEVICE int uniform(int x) {
   return __shfl_sync(kAllLanes, x, 0);
 }
 
+/// Likewise, within a loop that lanes are already taken to leave at different times: the result of
+/// a reduction lies in a register that they share.
+STROBE_DEVICE Word uniform_by_reduction(Word x) {
+  return __reduce_or_sync(kAllLanes, x);
+}
+
 STROBE_DEVICE int warp_index() {
   return uniform(static_cast<int>(threadIdx.x / 32));
 }

@@ -105,16 +105,25 @@ class Consumer {
   /// Values are multiplied a block later than keys.
   STROBE_DEVICE SlotTurn<config::kStages> value_turn() const { return turn_.before(); }
 
+  /// Where an operand lies. Warpgroups that take no turns have a different number of blocks each,
+  /// of which the assembler makes that lanes might.
+  STROBE_DEVICE static Word place(Word address) {
+    if constexpr (Turns::kTaken) return address;
+    return uniform_by_reduction(address);
+  }
+
   STROBE_DEVICE void start_scores_of_block() {
     // Described anew each time, for want of registers to keep the descriptions in.
-    const Word queries = ptx::again(shared_.queries(query_turn().slot(), warpgroup_));
+    const Word queries = place(ptx::again(shared_.queries(query_turn().slot(), warpgroup_)));
+    const Word block = place(shared_.keys(turn_.slot()));
     keys().wait(turn_);
     turns_.wait();
-    start_scores(scores_, queries, shared_.keys(turn_.slot()));
+    start_scores(scores_, queries, block);
   }
   STROBE_DEVICE void start_output_of_block() {
+    const Word block = place(shared_.values(value_turn().slot()));
     values().wait(value_turn());
-    start_output(output_, weights_, shared_.values(value_turn().slot()));
+    start_output(output_, weights_, block);
     turns_.pass();
   }
   /// Scores were started before the last `pending` groups of products.

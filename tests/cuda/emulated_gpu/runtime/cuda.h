@@ -100,6 +100,12 @@ inline unsigned __ballot_sync(unsigned, bool x) {
 inline bool __any_sync(unsigned mask, bool x) {
   return __ballot_sync(mask, x) != 0;
 }
+inline unsigned __reduce_or_sync(unsigned, unsigned x) {
+  const auto all = emulated::Block::current->exchange(x);
+  unsigned any = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) any |= emulated::shown<unsigned>(all, lane);
+  return any;
+}
 
 template <class T>
 T atomicAdd(T* to, T value) {
