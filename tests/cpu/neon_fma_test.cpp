@@ -65,6 +65,41 @@ TEST(NeonTile, Of8x12) {
   }
 }
 
+TEST(NeonTile, Of8x12FindsPeaks) {
+  constexpr std::int64_t kStride = 13;
+  for (const std::int64_t count : {1, 2, 59, 64}) {
+    const Floats a(count * 8, 1);
+    const Floats b(count * 12, 2);
+    Fenced expected(8 * kStride * 4);
+    Fenced c(8 * kStride * 4);
+    Fenced peak(12 * 4);
+    const auto before = [](std::int64_t i) { return i % 3 == 0 ? 1000.0F : -INFINITY; };
+    for (std::int64_t i = 0; i < 12; ++i) peak.floats()[i] = before(i);
+    fma_tile_8x12<Into::replace>(count, a.data(), 8, b.data(), expected.floats(), kStride);
+    fma_tile_8x12_and_peaks(count, a.data(), 8, b.data(), c.floats(), kStride, peak.floats());
+    for (std::int64_t i = 0; i < 12; ++i) {
+      float largest = before(i);
+      for (std::int64_t r = 0; r < 8; ++r) {
+        ASSERT_EQ(c.floats()[r * kStride + i], expected.floats()[r * kStride + i]);
+        largest = std::fmax(largest, c.floats()[r * kStride + i]);
+      }
+      EXPECT_EQ(peak.floats()[i], largest) << "column " << i;
+    }
+  }
+}
+
+TEST(NeonTile, APeakThatIsNoNumberStays) {
+  const Floats a(8, 1);
+  Fenced b(12 * 4);
+  for (std::int64_t i = 0; i < 12; ++i) b.floats()[i] = i == 5 ? NAN : 1.0F;
+  Fenced c(8 * 12 * 4);
+  Fenced peak(12 * 4);
+  for (std::int64_t i = 0; i < 12; ++i) peak.floats()[i] = i == 7 ? NAN : -INFINITY;
+  fma_tile_8x12_and_peaks(1, a.data(), 8, b.floats(), c.floats(), 12, peak.floats());
+  for (std::int64_t i = 0; i < 12; ++i)
+    EXPECT_EQ(std::isnan(peak.floats()[i]), i == 5 || i == 7) << "column " << i;
+}
+
 TEST(NeonTile, Of12x8) {
   constexpr std::int64_t kStride = 9;
   for (const std::int64_t count : {2, 4, 12, 192}) {

@@ -67,6 +67,25 @@
   STROBE_REPLACE_ROW(23, 24, 25)  \
   STROBE_REPLACE_ROW(26, 27, 28)  \
   STROBE_REPLACE_ROW(29, 30, 31)
+// The largest of every column so far is at peak.
+#define STROBE_PEAK_ROW(a, b, d)      \
+  STROBE_REPLACE_ROW(a, b, d)         \
+  "fmax v0.4s, v0.4s, v" #a ".4s\n"   \
+  "fmax v1.4s, v1.4s, v" #b ".4s\n"   \
+  "fmax v2.4s, v2.4s, v" #d ".4s\n"
+#define STROBE_PEAKS_8X12      \
+  "ldp q0, q1, [%[peak]]\n"    \
+  "ldr q2, [%[peak], #32]\n"   \
+  STROBE_PEAK_ROW(8, 9, 10)    \
+  STROBE_PEAK_ROW(11, 12, 13)  \
+  STROBE_PEAK_ROW(14, 15, 16)  \
+  STROBE_PEAK_ROW(17, 18, 19)  \
+  STROBE_PEAK_ROW(20, 21, 22)  \
+  STROBE_PEAK_ROW(23, 24, 25)  \
+  STROBE_PEAK_ROW(26, 27, 28)  \
+  STROBE_PEAK_ROW(29, 30, 31)  \
+  "stp q0, q1, [%[peak]]\n"    \
+  "str q2, [%[peak], #32]\n"
 #define STROBE_ADD_8X12                \
   STROBE_ADD_ROW(0, 1, 2, 8, 9, 10)    \
   STROBE_ADD_ROW(3, 4, 5, 11, 12, 13)  \
@@ -78,8 +97,8 @@
   STROBE_ADD_ROW(3, 4, 5, 29, 30, 31)
 
 // An odd count does its first step alone. The last pair of steps stands by itself, for nothing is
-// loaded ahead in it.
-#define STROBE_TILE_8X12(LEAVE)                                                              \
+// loaded ahead in it. What LEAVE takes beside the strides comes last.
+#define STROBE_TILE_8X12(LEAVE, ...)                                                         \
   __asm__ volatile(                                                                          \
     STROBE_NEON_ZERO_TILE                                                                    \
     STROBE_FIRST_OPERANDS                                                                    \
@@ -108,7 +127,7 @@
     "4:\n"                                                                                   \
     LEAVE                                                                                    \
     : [count] "+&r"(count), [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [odd_a] "=&r"(odd_a)   \
-    : [a_stride] "r"(a_bytes), [c_stride] "r"(c_bytes)                                       \
+    : [a_stride] "r"(a_bytes), [c_stride] "r"(c_bytes) __VA_OPT__(,) __VA_ARGS__             \
     : "cc", "memory", STROBE_NEON_REGISTERS)
 
 // 12 x 8. Accumulators: v8 + 2 row + vector. The rows' elements are in v0 to v2 in even steps and v5
@@ -190,6 +209,16 @@ inline void fma_tile_8x12(std::int64_t count, const float* a, std::int64_t a_str
   }
 }
 
+/// The same instead of what is in c, whose largest elements join those of peak[12]; one that is no
+/// number is larger than any.
+inline void fma_tile_8x12_and_peaks(std::int64_t count, const float* a, std::int64_t a_stride,
+                                    const float* b, float* c, std::int64_t c_stride, float* peak) {
+  const std::int64_t a_bytes = a_stride * 4;
+  const std::int64_t c_bytes = c_stride * 4;
+  const float* odd_a;
+  STROBE_TILE_8X12(STROBE_PEAKS_8X12, [peak] "r"(peak));
+}
+
 /// c[4 * groups][8] += the sum over k of a[k][12] * b[k][8]: rows of `a` a_stride apart, of b
 /// b_stride, of c c_stride. Three groups of four are read of `a`, up to three are stored. An even
 /// count, at least two.
@@ -215,6 +244,8 @@ inline void fma_tile_12x8(std::int64_t count, const float* a, std::int64_t a_str
 #undef STROBE_REPLACE_ROW
 #undef STROBE_ADD_ROW
 #undef STROBE_REPLACE_8X12
+#undef STROBE_PEAK_ROW
+#undef STROBE_PEAKS_8X12
 #undef STROBE_ADD_8X12
 #undef STROBE_TILE_8X12
 #undef STROBE_FOUR_ROWS

@@ -33,6 +33,14 @@ struct NeonFmaEngine : FmaEngine<Zeros::multiply> {
       fma_tile_8x12<Into::replace>(depth, a + r * depth, 8, b, c + r * kPanel, kPanel);
   }
 
+  static void scores_and_peaks(std::int64_t keys, std::int64_t depth, const void* key_rows,
+                               const void* query_panel, float* c, float* peak) {
+    const auto* a = static_cast<const float*>(key_rows);
+    const auto* b = static_cast<const float*>(query_panel);
+    for (std::int64_t r = 0; r < keys; r += 8)
+      fma_tile_8x12_and_peaks(depth, a + r * depth, 8, b, c + r * kPanel, kPanel, peak);
+  }
+
   static bool take_exponentials(PreciseExp, std::int64_t rows, const float* scores, float scale,
                                 const float* base, float* row_sum, float* p) {
     for (int lane = 0; lane < kPanel; ++lane) {

@@ -81,11 +81,9 @@ struct ForwardBuffers {
 /// sums need no rescaling.
 constexpr float kSlack = 8.0F;
 
-/// Moves the base of every lane that needs it and rescales that lane's sums. Of a logit that is no
-/// number, neither is the base: an engine's exponentials need not tell.
+/// The largest score of every lane, or none if one is no number.
 template <int lanes>
-inline void advance_base(std::int64_t rows, const float* scores, float scale,
-                         const PanelSums<lanes>& panel) {
+inline void find_peaks(std::int64_t rows, const float* scores, float* found) {
   constexpr int kVecs = lanes / kWidth;
   // Rows are a multiple of four; as many maxima a lane do not wait for each other.
   constexpr int kRows = 4;
@@ -102,14 +100,23 @@ inline void advance_base(std::int64_t rows, const float* scores, float scale,
         peaks[r][v] = max(load(scores + (j + r) * lanes + v * kWidth), peaks[r][v]);
     }
   }
+  for (int v = 0; v < kVecs; ++v) {
+    store(found + v * kWidth, max(max(peaks[0][v], peaks[1][v]), max(peaks[2][v], peaks[3][v])));
+  }
+}
+
+/// Moves the base of every lane that needs it and rescales that lane's sums. Of a logit that is no
+/// number, neither is the base: an engine's exponentials need not tell.
+template <int lanes>
+inline void advance_base(const float* peaks, float scale, const PanelSums<lanes>& panel) {
+  constexpr int kVecs = lanes / kWidth;
   if (!panel.started) panel.start();
   float keep[lanes];
   bool moved = false;
 #pragma GCC unroll 4
   for (int v = 0; v < kVecs; ++v) {
     const Vec before = load(panel.base + v * kWidth);
-    const Vec peak = max(max(peaks[0][v], peaks[1][v]), max(peaks[2][v], peaks[3][v]));
-    const Vec top = peak * splat(scale);
+    const Vec top = load(peaks + v * kWidth) * splat(scale);
     const Mask higher = less(before + splat(kSlack), top);
     const Vec after = select(equal(top, top), select(higher, top, before), top);
     store(panel.base + v * kWidth, after);
@@ -193,11 +200,17 @@ struct PackedKeys {
   std::int64_t rows;  // with padding
 };
 
-/// Scores of one panel to probabilities.
+/// An engine that finds the largest score of every lane where it stores them.
+template <class Engine>
+concept FindsPeaks = requires(std::int64_t n, const void* from, float* c) {
+  Engine::scores_and_peaks(n, n, from, from, c, c);
+};
+
+/// Scores of one panel to probabilities. `peaks` are the largest of them, null if not known.
 template <ForwardEngine Engine, class Exp>
 inline void softmax_panel(std::int64_t p, const PackedKeys& packed, int slot,
                           const ForwardBuffers<Engine>& buffers,
-                          typename Engine::Background& background) {
+                          typename Engine::Background& background, const float* peaks = nullptr) {
   constexpr int kPanel = Engine::kPanel;
   const Block<kPanel> block{buffers.panel[p], packed.key, packed.keys};
   const HeadTask& task = block.task();
@@ -206,7 +219,11 @@ inline void softmax_panel(std::int64_t p, const PackedKeys& packed, int slot,
   float* scores = buffers.slot[slot].scores;
   const float scale = finish_logits(block, covered, packed.rows, scores, nullptr, buffers.extra);
   const PanelSums<kPanel> sums = buffers.sums_of(p);
-  advance_base(packed.rows, scores, scale, sums);
+  float found[kPanel];
+  const bool known =
+      peaks != nullptr && are_only_scaled(task, covered) && packed.rows == packed.keys;
+  if (!known) find_peaks<kPanel>(packed.rows, scores, found);
+  advance_base(known ? peaks : found, scale, sums);
   if (task.has_dropout) draw_dropout(block, packed.rows, buffers.extra);
   exponentiate<Engine, Exp>(packed.rows, scores, scale, sums.base,
                             task.has_dropout ? buffers.extra : nullptr, sums.row_sum,
@@ -293,8 +310,17 @@ inline bool forward_block(const HeadTask& task, const PackedKeys& packed,
     Engine engine;
     for (std::int64_t p = 0; p < buffers.panels; ++p) {
       if (!sees(p)) continue;
-      scores(engine, p, 0);
-      softmax_panel<Engine, Exp>(p, seen(p), 0, buffers, background);
+      if constexpr (FindsPeaks<Engine>) {
+        float peaks[Engine::kPanel];
+        fill(peaks, Engine::kPanel, -kInfinity);
+        engine.scores_and_peaks(seen(p).rows, task.dim, buffers.keys,
+                                buffers.queries + p * buffers.panel_bytes, buffers.slot[0].scores,
+                                peaks);
+        softmax_panel<Engine, Exp>(p, seen(p), 0, buffers, background, peaks);
+      } else {
+        scores(engine, p, 0);
+        softmax_panel<Engine, Exp>(p, seen(p), 0, buffers, background);
+      }
       add_panel(engine, p, 0);
       through(p + 1);
     }

@@ -117,6 +117,12 @@ inline void apply_mask(const Block<lanes>& block, float* scores) {
   }
 }
 
+/// Whether nothing is to be done to raw scores but to multiply them.
+inline bool are_only_scaled(const HeadTask& task, Coverage covered) {
+  return task.softcap == 0 && task.bias.data == nullptr && !task.has_alibi &&
+         covered == Coverage::all && task.scale > 0;
+}
+
 /// Raw scores to logits, `rows` rows of which the block's keys come first and the rest is padding.
 /// Returns the scale that is still to be applied: where there is nothing else to do, whoever reads
 /// the scores multiplies. `slope` as in apply_softcap, `turned` [rows][lanes].
@@ -125,8 +131,7 @@ inline float finish_logits(const Block<lanes>& block, Coverage covered, std::int
                            float* scores, float* slope, float* turned) {
   const HeadTask& task = block.task();
   fill(scores + block.size(), (rows - block.keys) * lanes, -kInfinity);
-  const bool plain = task.softcap == 0 && task.bias.data == nullptr && !task.has_alibi;
-  if (plain && covered == Coverage::all && task.scale > 0) return task.scale;
+  if (are_only_scaled(task, covered)) return task.scale;
   apply_scale(block.size(), task.scale, scores);
   if (task.softcap != 0) {
     apply_softcap(task.softcap, block.size(), scores, slope);
