@@ -186,9 +186,11 @@ class HopperBackwardOnGpu : public test::OnGpuWithCompiler {
 
   /// dq, dk and dv, one after the other, of a problem in bf16 with as many keys as queries. Queries
   /// are also its dout and output, keys its values. The LSE is 4.
+  /// Sets `computed_again` if something was not finite.
   static std::vector<float> gradients_of(const Problem& problem, bool shifted,
                                          const std::vector<float>& queries,
-                                         const std::vector<float>& keys) {
+                                         const std::vector<float>& keys,
+                                         bool* computed_again = nullptr) {
     const driver::ContextScope scope(device());
     const Backward backward(device(), problem, {}, shifted);
     const driver::Stream stream(device());
@@ -229,6 +231,13 @@ class HopperBackwardOnGpu : public test::OnGpuWithCompiler {
         .dv = view(dv)};
     EXPECT_TRUE(backward.takes(tensors));
     backward.run(tensors, workspace.data(), stream.get());
+    if (computed_again != nullptr) {
+      std::uint32_t count = 0;
+      driver::copy_async(&count, static_cast<char*>(workspace.data()) + backward.not_finite_at(),
+                         sizeof(count), stream.get());
+      stream.synchronize();
+      *computed_again = count != 0;
+    }
     std::vector<float> numbers;
     for (const auto* memory : {&dq, &dk, &dv}) {
       std::vector<std::uint16_t> halves(queries.size());
@@ -273,6 +282,22 @@ TEST_F(HopperBackwardOnGpu, WhatAMaskHidesMayBeAnything) {
       if (row == 0 || row == kLength - 1) continue;
       ASSERT_NEAR(output[i], expected[i], 4e-2) << "dq, dk, dv: " << i / kElements << ", " << row;
     }
+  }
+}
+
+TEST_F(HopperBackwardOnGpu, WhatIsFiniteIsNotComputedAgain) {
+  // Of what is multiplied before anything has been loaded, or a block behind, nothing must stay.
+  for (const char* text :
+       {"b1 sq130 h1 d64 bf16 causal bwd", "b1 sq130 h1 d128 bf16 bwd", "b1 sq130 h1 d136 bf16 bwd",
+        "b1 sq130 h1 d128 bf16 drop0.1 bwd", "b1 sq130 h1 d192 bf16 causal bwd",
+        "b1 sq130 h1 d256 bf16 bwd", "b1 sq130 h1 d256 bf16 drop0.1 bwd"}) {
+    const Problem problem = Problem::parse(text);
+    const std::vector<float> numbers =
+        operand(static_cast<std::size_t>(problem.seqlen_q * problem.dim), 0,
+                [](std::size_t) { return false; });
+    bool computed_again = true;
+    gradients_of(problem, false, numbers, numbers, &computed_again);
+    EXPECT_FALSE(computed_again) << text;
   }
 }
 

@@ -52,6 +52,9 @@ class Backward {
   /// Ordered on the stream, whose context must be current.
   void run(const Tensors& tensors, void* workspace, abi::Stream stream) const;
 
+  /// Where the workspace says afterwards whether something was not finite, and computed again.
+  std::size_t not_finite_at() const { return arrays_.not_finite; }
+
  private:
   /// Where arrays are in the workspace, one after the other; the statistics are at its beginning.
   struct Arrays {

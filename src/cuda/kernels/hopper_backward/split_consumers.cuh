@@ -51,8 +51,8 @@ class KeyConsumer : Consumer {
   /// One block of queries, and dk of the one before it.
   STROBE_DEVICE void step(const Walk& walk) {
     const int slot_of_dk = turn_.is_first() ? queries_.slot() : slot_before();
-    if constexpr (!kHasRoom) start_dk(slot_of_dk);
     queries_.wait();
+    if constexpr (!kHasRoom) start_dk(slot_of_dk);
     start_scores(scores_, shared_.keys(), shared_.queries(queries_.slot()));
     if constexpr (!kHasRoom) finish_dk<1>();
     control_.douts.wait(turn_);
