@@ -58,33 +58,27 @@
   "fadd v" #b ".4s, v" #b ".4s, v" #y ".4s\n"  \
   "fadd v" #d ".4s, v" #d ".4s, v" #z ".4s\n"  \
   STROBE_REPLACE_ROW(a, b, d)
-#define STROBE_REPLACE_8X12       \
-  STROBE_REPLACE_ROW(8, 9, 10)    \
-  STROBE_REPLACE_ROW(11, 12, 13)  \
-  STROBE_REPLACE_ROW(14, 15, 16)  \
-  STROBE_REPLACE_ROW(17, 18, 19)  \
-  STROBE_REPLACE_ROW(20, 21, 22)  \
-  STROBE_REPLACE_ROW(23, 24, 25)  \
-  STROBE_REPLACE_ROW(26, 27, 28)  \
-  STROBE_REPLACE_ROW(29, 30, 31)
+#define STROBE_ROWS_8X12(ROW)  \
+  ROW(8, 9, 10)                \
+  ROW(11, 12, 13)              \
+  ROW(14, 15, 16)              \
+  ROW(17, 18, 19)              \
+  ROW(20, 21, 22)              \
+  ROW(23, 24, 25)              \
+  ROW(26, 27, 28)              \
+  ROW(29, 30, 31)
+#define STROBE_REPLACE_8X12 STROBE_ROWS_8X12(STROBE_REPLACE_ROW)
 // The largest of every column so far is at peak.
 #define STROBE_PEAK_ROW(a, b, d)      \
   STROBE_REPLACE_ROW(a, b, d)         \
   "fmax v0.4s, v0.4s, v" #a ".4s\n"   \
   "fmax v1.4s, v1.4s, v" #b ".4s\n"   \
   "fmax v2.4s, v2.4s, v" #d ".4s\n"
-#define STROBE_PEAKS_8X12      \
-  "ldp q0, q1, [%[peak]]\n"    \
-  "ldr q2, [%[peak], #32]\n"   \
-  STROBE_PEAK_ROW(8, 9, 10)    \
-  STROBE_PEAK_ROW(11, 12, 13)  \
-  STROBE_PEAK_ROW(14, 15, 16)  \
-  STROBE_PEAK_ROW(17, 18, 19)  \
-  STROBE_PEAK_ROW(20, 21, 22)  \
-  STROBE_PEAK_ROW(23, 24, 25)  \
-  STROBE_PEAK_ROW(26, 27, 28)  \
-  STROBE_PEAK_ROW(29, 30, 31)  \
-  "stp q0, q1, [%[peak]]\n"    \
+#define STROBE_PEAKS_8X12            \
+  "ldp q0, q1, [%[peak]]\n"          \
+  "ldr q2, [%[peak], #32]\n"         \
+  STROBE_ROWS_8X12(STROBE_PEAK_ROW)  \
+  "stp q0, q1, [%[peak]]\n"          \
   "str q2, [%[peak], #32]\n"
 #define STROBE_ADD_8X12                \
   STROBE_ADD_ROW(0, 1, 2, 8, 9, 10)    \
@@ -243,6 +237,7 @@ inline void fma_tile_12x8(std::int64_t count, const float* a, std::int64_t a_str
 #undef STROBE_ODD_STEP
 #undef STROBE_REPLACE_ROW
 #undef STROBE_ADD_ROW
+#undef STROBE_ROWS_8X12
 #undef STROBE_REPLACE_8X12
 #undef STROBE_PEAK_ROW
 #undef STROBE_PEAKS_8X12
