@@ -448,10 +448,17 @@ Result cuLaunchKernelEx(const abi::LaunchConfig* config, abi::Function function,
   static std::mutex one_at_a_time;
   const std::shared_ptr<const emulated::Call> call(function->bind(parameters));
   const auto extent = [](const abi::Extent& e) { return emulated::Extent{e.x, e.y, e.z}; };
+  unsigned cluster = 1;  // along the first axis, as far as that is emulated
+  for (unsigned i = 0; i < config->attribute_count; ++i) {
+    const abi::LaunchAttribute& attribute = config->attributes[i];
+    if (attribute.id == abi::LaunchAttributeId::cluster_dimension)
+      cluster = attribute.value.cluster.x;
+  }
+  if (config->grid.x % cluster != 0) return kInvalidValue;
   return enqueue(config->stream, [call, grid = extent(config->grid), block = extent(config->block),
-                                  shared = config->shared_bytes] {
+                                  cluster, shared = config->shared_bytes] {
     const std::scoped_lock lock(one_at_a_time);
-    time_spent += call->launch(grid, block, shared);
+    time_spent += call->launch(grid, block, cluster, shared);
   });
 }
 

@@ -25,15 +25,19 @@ class Emulation : public test::OnGpuWithCompiler {
     ASSERT_EQ(device().name(), "emulated GPU");
   }
 
-  /// Runs `body` in a kernel where `memory` is shared and `at` this thread's number in the grid.
-  /// Returns what it leaves in `out`, and in `took_ms` how long it took.
-  static std::vector<unsigned> run(const std::string& body, float* took_ms = nullptr) {
+  /// Runs `body` in a kernel where `memory` is shared and `at` this thread's number in the grid,
+  /// with so many blocks beside each other. Returns what it leaves in `out`, and in `took_ms` how
+  /// long it took.
+  static std::vector<unsigned> run(const std::string& body, float* took_ms = nullptr,
+                                   unsigned cluster = 1) {
     const std::string source =
         "#include \"config.cuh\"\n"
         "#include \"device/ptx/async_copy.cuh\"\n"
+        "#include \"device/ptx/cluster.cuh\"\n"
         "#include \"device/ptx/mbarrier.cuh\"\n"
         "#include \"device/ptx/mma.cuh\"\n"
         "#include \"device/ptx/shared_memory.cuh\"\n"
+        "#include \"device/ptx/tensor_copy.cuh\"\n"
         "#include \"device/ptx/warpgroup.cuh\"\n"
         "extern \"C\" __global__ void body(unsigned* out) {\n"
         "  using namespace strobe::cuda;\n"
@@ -52,10 +56,12 @@ class Emulation : public test::OnGpuWithCompiler {
     const driver::Stream stream(device());
     driver::Event begin(device()), end(device());
     begin.record(stream.get());
-    driver::launch(
-        module.function("body"),
-        {.grid = {.x = kBlocks}, .block = {.x = kThreads}, .dynamic_shared_bytes = kSharedBytes},
-        stream.get(), static_cast<unsigned*>(there.data()));
+    driver::launch(module.function("body"),
+                   {.grid = {.x = kBlocks},
+                    .block = {.x = kThreads},
+                    .cluster = {.x = cluster},
+                    .dynamic_shared_bytes = kSharedBytes},
+                   stream.get(), static_cast<unsigned*>(there.data()));
     end.record(stream.get());
     driver::copy_async(out.data(), there.data(), bytes, stream.get());
     stream.synchronize();
@@ -129,6 +135,33 @@ TEST_F(Emulation, AMemoryBarrierCountsArrivals) {
   EXPECT_THROW(run(start + "if (thread > 0) ptx::arrive(512); ptx::wait_for_phase(512, 0);"),
                driver::CudaError);
   EXPECT_THROW(run("ptx::arrive(512);"), driver::CudaError) << "not initialised";
+}
+
+TEST_F(Emulation, ABlockReachesTheOneBesideIt) {
+  const auto run_pairs = [](const std::string& body) { return run(body, nullptr, 2); };
+  // Each sends its numbers to the other, and reads what that one has sent.
+  const std::string start =
+      "const int other = 1 - blockIdx.x % 2;\n"
+      "if (thread == 0) { ptx::init_barrier(1000, 1); ptx::fence_barrier_init(); }\n"
+      "ptx::store_word(thread * 4, thread + 1000 * other);\n"
+      "ptx::fence_async_proxy();\n";
+  const std::string meet = "__syncthreads(); ptx::sync_cluster();\n";
+  const std::string send =
+      "if (thread == 0) {\n"
+      "  ptx::arrive_and_expect(1000, 256);\n"
+      "  ptx::copy_to_block(512, other, 0, 256, 1000);\n"
+      "}\n";
+  const std::string end =
+      "ptx::wait_for_phase(1000, 0); out[at] = words[128 + 63 - thread] - 1000 * (1 - other);";
+  EXPECT_EQ(run_pairs(start + meet + send + end + meet), mirrored());
+  EXPECT_THROW(run_pairs(start + "__syncthreads();" + send + end), driver::CudaError)
+      << "before the other has barriers, or when it has ended";
+  EXPECT_THROW(run(start + meet + send + end), driver::CudaError) << "there is no other block";
+  EXPECT_EQ(run_pairs(start + meet +
+                      "if (thread == 0) ptx::arrive_in_block(1000, other);\n"
+                      "ptx::wait_for_phase(1000, 0); out[at] = 63 - thread;" +
+                      meet),
+            mirrored());
 }
 
 TEST_F(Emulation, ANamedBarrierHoldsThoseThatWaitForIt) {

@@ -49,15 +49,18 @@ constexpr bool may_finish(const HopperBackwardFeatures& features) {
 struct HopperBackwardShape {
   int block_queries = 64;
   bool splits_gradients = false;
-  int values_first = 0;  ///< queries whose share of dv is multiplied before there are gradients of
-                         ///< scores, as far as registers suffice for both; not if split
-  int query_slots = 2;   ///< in shared memory; dout has two
-  int slice_slots = 1;   ///< of a warpgroup that has dq, for what is on its way to the sums; with
-                         ///< none it adds to them itself
+  int values_first = 0;   ///< queries whose share of dv is multiplied before there are gradients of
+                          ///< scores, as far as registers suffice for both; not if split
+  int query_slots = 2;    ///< in shared memory; dout has two
+  int slice_slots = 1;    ///< of a warpgroup that has dq, for what is on its way to the sums; with
+                          ///< none it adds to them itself
+  bool in_pairs = false;  ///< if split: two thread blocks with keys that follow each other run
+                          ///< beside each other, and each adds half of the columns of dq for both
 
   bool operator==(const HopperBackwardShape&) const = default;
 
   constexpr int block_keys() const { return splits_gradients ? 64 : 128; }
+  constexpr int blocks_together() const { return in_pairs ? 2 : 1; }
   constexpr int slice_writers() const { return splits_gradients ? 1 : 2; }
 };
 
@@ -84,7 +87,7 @@ struct Candidate {
   constexpr bool serves(const HopperBackwardFeatures& features) const {
     return most_columns(features) <= dim &&
            features.softcap + features.bias + features.alibi + features.dropout <= extras &&
-           divides_slices(features);
+           divides_slices(features) && (!shape.in_pairs || suits_pairs(features));
   }
 
   /// What is dropped of the probabilities is known with the gradients of scores.
@@ -99,6 +102,12 @@ struct Candidate {
   constexpr bool divides_slices(const HopperBackwardFeatures& features) const {
     return shape.splits_gradients || shape.block_queries > 64 || key_columns(features) > 64;
   }
+
+  /// Whether both blocks of a pair have as many slices of dq. Packed sequences would have to begin
+  /// with the first of a pair.
+  static constexpr bool suits_pairs(const HopperBackwardFeatures& features) {
+    return key_columns(features) > 192 && !features.variable_length && !features.deterministic;
+  }
 };
 
 // dk and dv take half of their dims in registers of a thread, or half of the larger if split;
@@ -111,6 +120,9 @@ inline constexpr std::array kCandidates = {
     Candidate{128, 1, {.block_queries = 64, .values_first = 64, .query_slots = 2}},  // and a bias
     Candidate{136, 0, {.block_queries = 64, .values_first = 32}},
     Candidate{192, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 3}},
+    Candidate{256,
+              3,
+              {.block_queries = 64, .splits_gradients = true, .slice_slots = 0, .in_pairs = true}},
     Candidate{256, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 1}},
 };
 
@@ -142,15 +154,18 @@ constexpr int shared_bytes(const HopperBackwardConfig& config) {
   const auto& [features, shape] = config;
   const int rows = shape.block_keys() + shape.query_slots * shape.block_queries;
   const int value_rows = shape.block_keys() + kStages * shape.block_queries;
+  // In pairs one of their own, one of the other block's, and half of the other's keys.
   const int scores = kStages * shape.block_queries * shape.block_keys() * 2;
+  const int partner_keys =
+      shape.in_pairs ? shape.block_keys() * tile_row_bytes(key_columns(features)) / 2 : 0;
   const int slices =
       shape.slice_writers() * shape.slice_slots * 64 * hopper_backward::slice_columns(config) * 4;
   const int statistics = kStages * shape.block_queries * 8;
   const int bias_rows = !features.bias ? 0 : features.bias_per_query ? shape.block_queries : 8;
   const int bias = kStages * bias_rows * tile_row_bytes(shape.block_keys());
   return rows * tile_row_bytes(key_columns(features)) +
-         value_rows * tile_row_bytes(value_columns(features)) + scores + slices + bias +
-         statistics + kControl;
+         value_rows * tile_row_bytes(value_columns(features)) + scores + partner_keys + slices +
+         bias + statistics + kControl;
 }
 
 /// Whether a multiprocessor has as much.
@@ -193,6 +208,7 @@ inline jit::KernelDescription description(const HopperBackwardConfig& config) {
                         {"kDeterministic", features.deterministic},
                         {"kFinishes", features.finishes},
                         {"kSplitsGradients", shape.splits_gradients},
+                        {"kInPairs", shape.in_pairs},
                         {"kValuesFirst", shape.values_first},
                         {"kQuerySlots", shape.query_slots},
                         {"kBlockQueries", shape.block_queries},

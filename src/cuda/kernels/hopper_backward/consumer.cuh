@@ -72,11 +72,13 @@ class Consumer {
     ptx::sync_threads(kBarrier, kWarpgroups * kWarpgroupThreads);
   }
 
+  STROBE_DEVICE ScoreTurn score_turn() const { return ScoreTurn(turn_.number()); }
+
   /// Of the queries; their deltas follow.
   STROBE_DEVICE Word bases() const { return shared_.statistics(turn_.slot()); }
 
   /// The gradients of scores to where all warpgroups find them, a row for each query.
-  STROBE_DEVICE void share_gradients(const ScoreOperand& gradients, SlotTurn<kStages> turn) const {
+  STROBE_DEVICE void share_gradients(const ScoreOperand& gradients, ScoreTurn turn) const {
     const int thread = ptx::again(static_cast<int>(threadIdx.x) % kWarpgroupThreads);
     const int lane = thread % 32;
     const int chunk = first_row_ / 8 + thread / 32 * 2 + lane / 8 % 2;

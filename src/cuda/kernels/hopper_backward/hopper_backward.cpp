@@ -50,7 +50,9 @@ std::int64_t query_blocks(const Problem& problem, const HopperBackwardShape& sha
   return blocks_of_all(problem, problem.seqlen_q, problem.total_q(), shape.block_queries);
 }
 std::int64_t key_blocks(const Problem& problem, const HopperBackwardShape& shape) {
-  return blocks_of_all(problem, problem.keys(), problem.total_k(), shape.block_keys());
+  const int together = shape.blocks_together();
+  return together *
+         blocks_of_all(problem, problem.keys(), problem.total_k(), together * shape.block_keys());
 }
 
 jit::Tunable tunable(const driver::Device& device, const Problem& problem,
@@ -300,6 +302,7 @@ TuningRecord Backward::tuning() const {
   const HopperBackwardShape& shape = config_.shape;
   return {{"kernel", "hopper_backward"},
           {"tile", concat(shape.block_queries, "x", shape.block_keys())},
+          {"blocks", shape.in_pairs ? "in pairs" : "alone"},
           {"heads", config_.features.shifted ? "within chunks" : "at chunks"},
           {"query slots", concat(shape.query_slots)},
           {"slices", concat(shape.slice_slots)},
@@ -392,6 +395,7 @@ void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) 
   driver::launch(kernel_->function("hopper_backward"),
                  {.grid = {.x = static_cast<unsigned>(key_blocks_ * problem_.kv_heads())},
                   .block = {.x = static_cast<unsigned>(HopperBackwardConfig::kThreads)},
+                  .cluster = {.x = static_cast<unsigned>(shape.blocks_together())},
                   .dynamic_shared_bytes = shared_bytes(config_)},
                  stream, map(tensors.q, shape.block_queries), map(tensors.k, shape.block_keys()),
                  map(tensors.v, shape.block_keys()), map(tensors.dout, shape.block_queries),

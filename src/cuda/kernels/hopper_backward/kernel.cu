@@ -68,6 +68,7 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
     if (lane_index() == 0) shared.control().block = block;
   }
   __syncthreads();
+  if constexpr (config::kInPairs) ptx::sync_cluster();
   if constexpr (kQueriesEnd) {
     const KeyBlock block = shared.key_block(params);
     if (!is_seen(params, block)) return clear_gradients(params, block);
@@ -81,6 +82,10 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
     if (lane_index() != 0) return;
     if (!KeyHeads::kByWarp && warp == 2) load_keys(shared, params, key_map, value_map);
     if (warp == 0) QueryLoader(shared, params).run(query_map, dout_map);
+    if constexpr (config::kInPairs) {
+      if (warp == 2) load_partner_keys(shared, params, key_map);
+      if (warp == 3) ScoreSender(shared, params).run();
+    }
     if constexpr (kHandsSlicesOver) {
       if (warp >= 2 && warp - 2 < config::kSliceWriters) SliceAdder(shared, params, warp - 2).run();
     }

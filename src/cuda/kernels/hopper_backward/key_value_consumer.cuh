@@ -56,7 +56,7 @@ class KeyValueConsumer : Consumer {
     start_products();
     ScoreOperand probabilities;
     differentiate(probabilities, walk);
-    share_gradients(score_gradients_, turn_.after());
+    share_gradients(score_gradients_, score_turn().after());
 
     QuerySums dq;
     start_dq(dq);
@@ -127,7 +127,7 @@ class KeyValueConsumer : Consumer {
   /// queries, or different columns.
   STROBE_DEVICE void start_dq(QuerySums& dq) const {
     const Word scores = shared_.scores(turn_.slot());
-    control_.scores.wait(turn_);
+    control_.scores.wait(score_turn());
     if constexpr (Slices::kAlongRows) {
       start_query_sums(dq, scores + warpgroup_ * kWarpgroupRows * ScoreTile::kLineBytes,
                        shared_.keys());

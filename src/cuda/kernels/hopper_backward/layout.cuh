@@ -6,6 +6,7 @@
 #include "device/head_columns.cuh"
 #include "device/mask.cuh"
 #include "device/packed_blocks.cuh"
+#include "device/ptx/cluster.cuh"
 #include "device/ptx/warpgroup.cuh"
 #include "device/schedule.cuh"
 #include "device/sequence.cuh"
@@ -57,6 +58,15 @@ STROBE_DEVICE Mask mask_of(const Params& params, const Sequence& sequence) {
   return {params.window_left, params.window_right, sequence.length_q, sequence.length_k};
 }
 
+/// Blocks of keys that are worked on together, see ScoreSender.
+constexpr int kBlocksTogether = config::kInPairs ? 2 : 1;
+STROBE_DEVICE int rank_of_block() {
+  return static_cast<int>(blockIdx.x % kBlocksTogether);
+}
+STROBE_DEVICE int partner_of_block() {
+  return 1 - rank_of_block();
+}
+
 /// What a block works on.
 struct KeyBlock {
   int first_key;
@@ -69,9 +79,11 @@ struct KeyBlock {
   /// With variable lengths called by a whole warp.
   STROBE_DEVICE static KeyBlock of_this_block(const Params& params) {
     constexpr bool kLastFirst = config::kWindowRight && config::kDeterministic;
-    const Schedule schedule = {params.key_blocks, params.heads / params.heads_per_key_head,
+    const Schedule schedule = {params.key_blocks / kBlocksTogether,
+                               params.heads / params.heads_per_key_head,
                                config::kVariableLength ? 1 : params.sequences, 1};
-    WorkItem item = schedule.item<kLastFirst, 1>(blockIdx.x);
+    WorkItem item = schedule.item<kLastFirst, kBlocksTogether>(blockIdx.x);
+    item.block = item.block * kBlocksTogether + item.value_part;
     Wide first_tile = static_cast<Wide>(item.sequence) * params.heads * params.query_blocks;
     if constexpr (config::kVariableLength) {
       const PackedBlocks<config::kBlockKeys> blocks = {params.cu_seqlens_k};
@@ -81,6 +93,10 @@ struct KeyBlock {
     }
     return {item.block * config::kBlockKeys, item.head,
             sequence_at<config::kVariableLength>(params, item.sequence), first_tile};
+  }
+
+  STROBE_DEVICE int first_key_together() const {
+    return first_key - rank_of_block() * config::kBlockKeys;
   }
 
   /// A row of q, k and what is like them, as boxes have it: packed sequences are one.
@@ -101,10 +117,18 @@ struct KeyBlock {
   STROBE_DEVICE int box_sequence() const { return config::kVariableLength ? 0 : sequence.index; }
 };
 
-/// Blocks of queries that see the keys.
+/// Blocks of queries that see the keys, or those that are worked on with them.
 STROBE_DEVICE Blocks query_blocks(const Params& params, const KeyBlock& keys) {
-  return mask_of(params, keys.sequence)
-      .query_blocks<config::kBlockQueries, config::kBlockKeys>(keys.first_key);
+  const Mask mask = mask_of(params, keys.sequence);
+  Blocks blocks = mask.query_blocks<config::kBlockQueries, config::kBlockKeys>(keys.first_key);
+  if constexpr (kBlocksTogether > 1) {
+    const Blocks all =
+        mask.query_blocks<config::kBlockQueries, kBlocksTogether * config::kBlockKeys>(
+            keys.first_key_together());
+    blocks.begin = all.begin;
+    blocks.end = all.end;
+  }
+  return blocks;
 }
 
 /// Whether queries may end behind which others follow that do not see a key: by a window, or where
@@ -113,7 +137,7 @@ constexpr bool kQueriesEnd = config::kWindowLeft || config::kVariableLength;
 
 STROBE_DEVICE bool is_seen(const Params& params, const KeyBlock& keys) {
   const Blocks blocks = query_blocks(params, keys);
-  return keys.first_key < keys.sequence.length_k && blocks.begin < blocks.end;
+  return keys.first_key_together() < keys.sequence.length_k && blocks.begin < blocks.end;
 }
 
 /// Whether blocks of keys begin at different queries, so that they do not all add to the same dq at
@@ -129,7 +153,7 @@ class Walk {
     const Blocks blocks = query_blocks(params, keys);
     const bool whole = keys.first_key + config::kBlockKeys <= keys.sequence.length_k;
     end_ = blocks.end;
-    first_ = kSpreads ? keys.first_key / config::kBlockQueries % end_ : blocks.begin;
+    first_ = kSpreads ? keys.first_key_together() / config::kBlockQueries % end_ : blocks.begin;
     block_ = first_;
     full_begin_ = whole ? blocks.full_begin : blocks.end;
     full_end_ = blocks.full_end;
@@ -181,6 +205,12 @@ constexpr int kSliceBarriers = larger(config::kSliceSlots, 1);
 /// Of dout and the statistics of queries. Scores have as many, so that those who are done with one
 /// may fill the next while others still read it.
 constexpr int kStages = 2;
+constexpr int kScoreStages = config::kInPairs ? 1 : kStages;  ///< for want of memory
+using ScoreTurn = SlotTurn<kScoreStages>;
+
+constexpr int kSlicesOfBlock = Slices::kCount / kBlocksTogether;
+/// As many columns of the other block's keys as this one has of dq.
+using PartnerTile = SwizzledTile<config::kBlockKeys, kSlicesOfBlock * Slices::kStep>;
 
 struct Control {
   SlotBarriers<1> keys;
@@ -188,7 +218,9 @@ struct Control {
   SlotBarriers<config::kQuerySlots> queries;
   SlotBarriers<kStages> douts;
   SlotBarriers<kStages> statistics;
-  SlotBarriers<kStages> scores;
+  SlotBarriers<kScoreStages> scores;
+  SlotBarriers<1> partner_keys;
+  unsigned long long partner_scores;
   SlotBarriers<kSliceBarriers> slices[config::kSliceWriters];
   unsigned long long added;      ///< all slices to the sums, see HeadSums
   bool adds_last;                ///< likewise
@@ -206,7 +238,9 @@ struct Control {
     // Every lane for what it has read or stored itself, an order that racecheck can follow.
     statistics.init(kConsumerWarps * 32, 32 + (config::kBias ? 1 : 0));
     constexpr int kScoreWarps = config::kSplitsGradients ? 4 : kConsumerWarps;
-    scores.init(kScoreWarps, kScoreWarps);
+    scores.init(kScoreWarps * kBlocksTogether, kScoreWarps);
+    partner_keys.init(4);
+    ptx::init_barrier(ptx::shared_address(&partner_scores), 1);
 #pragma unroll
     for (int i = 0; i < config::kSliceWriters; ++i) slices[i].init(1, 4);
     ptx::init_barrier(ptx::shared_address(&added), config::kSliceWriters);
@@ -232,6 +266,10 @@ class Shared {
   }
   STROBE_DEVICE Word douts(int slot) const { return begin_ + kDouts + slot * DoutTile::kBytes; }
   STROBE_DEVICE Word scores(int slot) const { return begin_ + kScores + slot * ScoreTile::kBytes; }
+  STROBE_DEVICE Word partner_scores() const {
+    return begin_ + kScores + kScoreStages * ScoreTile::kBytes;
+  }
+  STROBE_DEVICE Word partner_keys() const { return begin_ + kPartnerKeys; }
   STROBE_DEVICE Word slice(int writer, int slot) const {
     return begin_ + kSlices + (writer * config::kSliceSlots + slot) * kSliceBytes;
   }
@@ -258,7 +296,8 @@ class Shared {
   static constexpr int kQueries = KeyTile::kBytes + ValueTile::kBytes;
   static constexpr int kDouts = kQueries + config::kQuerySlots * QueryTile::kBytes;
   static constexpr int kScores = kDouts + kStages * DoutTile::kBytes;
-  static constexpr int kSlices = kScores + kStages * ScoreTile::kBytes;
+  static constexpr int kPartnerKeys = kScores + kStages * ScoreTile::kBytes;
+  static constexpr int kSlices = kPartnerKeys + (config::kInPairs ? PartnerTile::kBytes : 0);
   static constexpr int kBias = kSlices + config::kSliceWriters * config::kSliceSlots * kSliceBytes;
   static constexpr int kStatistics = kBias + (config::kBias ? kStages * Bias::Tile::kBytes : 0);
   static constexpr int kControl = kStatistics + kStages * kStatisticsBytes;

@@ -26,6 +26,25 @@ STROBE_DEVICE void load_keys(const Shared& shared, const Params& params, const T
   value_heads.finish(shared.values(), block.head, values);
 }
 
+/// Loads the columns of the other block's keys of which this one makes dq. What comes with them of
+/// other heads makes columns of dq that nobody stores.
+STROBE_DEVICE void load_partner_keys(const Shared& shared, const Params& params,
+                                     const TensorMap& key_map) {
+  const KeyBlock block = shared.key_block(params);
+  const BoxOrigin head =
+      block.key_origin(block.first_key_together() + partner_of_block() * config::kBlockKeys);
+  auto origin = [&] {
+    if constexpr (config::kShifted)
+      return shifted_origin<config::kDim>(block.head, head);
+    else
+      return head;
+  }();
+  origin.at[0] += rank_of_block() * PartnerTile::kPanels * PartnerTile::kPanelColumns;
+  load_tile<PartnerTile>(shared.partner_keys(), key_map, origin,
+                         SlotFiller<1>(shared.control().partner_keys).barrier(),
+                         ptx::CachePolicy::evict_first);
+}
+
 /// A thread, for queries and dout.
 class QueryLoader {
  public:
@@ -110,6 +129,35 @@ class StatisticsLoader {
   const Shared& shared_;
   const Params& params_;
   const TensorMap& bias_map_;
+};
+
+/// A thread, where two thread blocks with keys that follow each other make dq together: each has
+/// half of its columns, for the keys of both, so that half as much is added to the sums in memory.
+/// Gradients of scores are sent to the other block as soon as they have been shared in this one.
+/// There is no room for the next before both have multiplied them.
+class ScoreSender {
+ public:
+  STROBE_DEVICE ScoreSender(const Shared& shared, const Params& params)
+      : shared_(shared), params_(params) {}
+
+  STROBE_DEVICE void run() const {
+    const KeyBlock block = shared_.key_block(params_);
+    const Control& control = shared_.control();
+    const Word received = ptx::shared_address(&control.partner_scores);
+    ScoreTurn turn;
+    for (Walk walk(params_, block); !walk.done(); walk.next()) {
+      if (!turn.is_first()) ptx::wait_for_phase(received, turn.before().parity());
+      ptx::arrive_and_expect(received, ScoreTile::kBytes);
+      control.scores.wait(turn);
+      ptx::copy_to_block(shared_.partner_scores(), partner_of_block(), shared_.scores(turn.slot()),
+                         ScoreTile::kBytes, received);
+      turn.next();
+    }
+  }
+
+ private:
+  const Shared& shared_;
+  const Params& params_;
 };
 
 /// A thread for each warpgroup that computes dq: adds its slices to the sums. Where dq must be the

@@ -42,15 +42,21 @@ STROBE_DEVICE void start_sums(float (&sums)[tiles][4], const ScoreOperand& score
   ptx::wgmma_commit();
 }
 
-/// A slice of dq = scoresᵀ · keys, with 64 rows of the one and some columns of the other.
-STROBE_DEVICE void start_query_sums(QuerySums& sums, Word score_rows, Word key_columns) {
-  ptx::wgmma_fence();
+/// Part of a slice of dq, of one block of keys.
+template <bool adds>
+STROBE_DEVICE void multiply_query_sums(QuerySums& sums, Word score_rows, Word key_columns) {
 #pragma unroll
   for (int step = 0; step < config::kBlockKeys / 16; ++step) {
     ptx::wgmma<kHalfType, ptx::RightOrder::columns>(
         sums.tile[0], ScoreTile::along_columns(score_rows, step),
-        KeyTile::along_rows(key_columns, step), step > 0);
+        KeyTile::along_rows(key_columns, step), adds || step > 0);
   }
+}
+
+/// A slice of dq = scoresᵀ · keys, with 64 rows of the one and some columns of the other.
+STROBE_DEVICE void start_query_sums(QuerySums& sums, Word score_rows, Word key_columns) {
+  ptx::wgmma_fence();
+  multiply_query_sums<false>(sums, score_rows, key_columns);
   ptx::wgmma_commit();
 }
 

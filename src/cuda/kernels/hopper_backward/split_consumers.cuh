@@ -61,7 +61,7 @@ class KeyConsumer : Consumer {
     differentiate(walk);
     if constexpr (kHasRoom) finish_dk<0>();
     pack<Element>(score_gradients_, gradients_);
-    share_gradients(score_gradients_, turn_);
+    share_gradients(score_gradients_, score_turn());
     turn_.next();
     queries_.next();
   }
@@ -117,6 +117,7 @@ class ValueConsumer : Consumer {
     start_next_scores();
     ptx::wgmma_wait<0>();
     ptx::pin(scores_.tile[0]);
+    if constexpr (config::kInPairs) control_.partner_keys.wait({});
     Walk walk(params_, key_block());
     for (; !walk.is_last(); walk.next()) step<false>(walk);
     step<true>(walk);
@@ -155,14 +156,14 @@ class ValueConsumer : Consumer {
 
   STROBE_DEVICE void start_next_scores() {
     queries_.wait();
-    start_scores(scores_, shared_.keys(), shared_.queries(queries_.slot()));
+    start_scores(scores_, ptx::again(shared_.keys()), shared_.queries(queries_.slot()));
   }
 
   /// dq, to a tile of the sums. Calls finish_before() once what was started before has been
   /// multiplied. If scores go ahead, those of the next block are started with the last slice.
   template <bool scores_ahead, class Finish>
   STROBE_DEVICE void sum_queries(Wide tile, Finish finish_before) {
-    control_.scores.wait(turn_);
+    wait_for_gradients();
     QuerySums dq[2];
     start_slice(dq[0], 0);
     if constexpr (!kHasRoom) {
@@ -170,8 +171,8 @@ class ValueConsumer : Consumer {
       finish_before();
     }
 #pragma unroll
-    for (int slice = 0; slice < Slices::kCount; ++slice) {
-      const bool is_last = slice + 1 == Slices::kCount;
+    for (int slice = 0; slice < kSlicesOfBlock; ++slice) {
+      const bool is_last = slice + 1 == kSlicesOfBlock;
       if (!is_last) {
         start_slice(dq[(slice + 1) % 2], slice + 1);
       } else if constexpr (scores_ahead) {
@@ -183,15 +184,43 @@ class ValueConsumer : Consumer {
         ptx::wgmma_wait<1>();
       }
       if (kHasRoom && slice == 0) finish_before();
-      if (is_last) release(control_.scores, turn_.slot());
+      if (is_last) release_gradients();
       ptx::pin(dq[slice % 2].tile[0]);
-      slices_.write(dq[slice % 2], tile, slice);
+      slices_.write(dq[slice % 2], tile, first_slice() + slice);
+    }
+  }
+
+  STROBE_DEVICE int first_slice() const {
+    return rank_of_block() * kSlicesOfBlock;
+  }
+
+  /// Of scores, in pairs of both blocks.
+  STROBE_DEVICE void wait_for_gradients() const {
+    control_.scores.wait(score_turn());
+    if constexpr (config::kInPairs)
+      ptx::wait_for_phase(ptx::shared_address(&control_.partner_scores), score_turn().parity());
+  }
+  STROBE_DEVICE void release_gradients() const {
+    const int slot = score_turn().slot();
+    release(control_.scores, slot);
+    if constexpr (config::kInPairs) {
+      if (lane_index() == 0)
+        ptx::arrive_in_block(ptx::shared_address(&control_.scores.empty[slot]), partner_of_block());
     }
   }
 
   STROBE_DEVICE void start_slice(QuerySums& dq, int slice) const {
-    start_query_sums(dq, shared_.scores(turn_.slot()),
-                     shared_.keys() + slice * KeyTile::kPanelBytes);
+    const Word scores = shared_.scores(score_turn().slot());
+    const Word keys = shared_.keys() + (first_slice() + slice) * KeyTile::kPanelBytes;
+    if constexpr (!config::kInPairs) {
+      start_query_sums(dq, scores, keys);
+    } else {
+      ptx::wgmma_fence();
+      multiply_query_sums<false>(dq, scores, keys);
+      multiply_query_sums<true>(dq, shared_.partner_scores(),
+                                shared_.partner_keys() + slice * PartnerTile::kPanelBytes);
+      ptx::wgmma_commit();
+    }
   }
 
   SliceWriter slices_;
@@ -219,6 +248,7 @@ class SplitConsumer : Consumer {
       epilogue().store_values(sums.of_values(), shared_.values(), dv_map);
     }
     epilogue().finish();
+    if constexpr (config::kInPairs) ptx::sync_cluster();  // nobody arrives here any more
   }
 
  private:

@@ -7,7 +7,8 @@
 namespace strobe::cuda::hopper_backward {
 
 std::string variant_text(const HopperBackwardShape& shape) {
-  return TileText{shape.block_queries, shape.block_keys(), shape.query_slots, shape.slice_slots}
+  return TileText{shape.block_queries, shape.block_keys() * shape.blocks_together(),
+                  shape.query_slots, shape.slice_slots}
       .text();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// One block of threads of an emulated GPU: a fiber for each thread, all on the thread of the host
+// Blocks of threads of an emulated GPU: a fiber for each thread, all on the thread of the host
 // that launches. Included in front of every kernel.
 //
 // What a GPU leaves open is made as bad as it may be, so that mistakes show: warps run in another
@@ -8,6 +8,7 @@
 
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -56,28 +57,32 @@ struct Warp {
   long arrived = 0;
 };
 
+class Cluster;
+
 class Block {
  public:
   inline static Block* current = nullptr;
   inline static Thread* thread = nullptr;
 
-  Block(Extent grid, Extent size, std::size_t shared_bytes, int number_of_threads)
-      : grid_(grid),
+  Block(Cluster& cluster, Extent grid, Extent size, std::size_t shared_bytes)
+      : cluster_(cluster),
+        grid_(grid),
         size_(size),
         shared_(shared_bytes),
-        threads_(static_cast<std::size_t>(number_of_threads)) {
+        threads_(std::size_t{size.x} * size.y * size.z) {
     for (Thread& one : threads_) one.stack = std::make_unique<char[]>(kStackBytes);
   }
+
+  Cluster& cluster() { return cluster_; }
 
   Extent grid() const { return grid_; }
   Extent size() const { return size_; }
   Extent index() const { return index_; }
 
-  /// Runs `body` in every thread. Throws std::runtime_error if they wait for each other for ever.
-  void run(Extent index, const std::function<void()>& body) {
+  /// Prepares every thread to run `body`.
+  void begin(Extent index, const std::function<void()>& body) {
     index_ = index;
     body_ = &body;
-    current = this;
     std::memset(shared_.data(), 0xFF, shared_.size());
     warps_.assign((threads_.size() + 31) / 32, {});
     barrier_arrivals_ = 0;
@@ -85,11 +90,26 @@ class Block {
     units = {};
     units.unseen.resize((shared_.size() + 15) / 16);
     for (std::size_t i = 0; i < threads_.size(); ++i) start(threads_[i], static_cast<unsigned>(i));
-    while (turn()) {
-    }
-    if (trouble_.empty() && !units.loads.empty()) trouble_ = "ends while a box is being loaded";
-    if (!trouble_.empty()) throw std::runtime_error(trouble_);
   }
+
+  /// Lets every thread go on once, the warps from another one on each time.
+  void turn() {
+    current = this;
+    const std::size_t first = random() % warps_.size() * 32;
+    for (std::size_t i = 0; i < threads_.size() && trouble_.empty(); ++i) {
+      thread = &threads_[(first + i) % threads_.size()];
+      if (!thread->done) swapcontext(&host_, &thread->context);
+    }
+  }
+
+  /// Threads that have not ended.
+  long alive() const {
+    return std::count_if(threads_.begin(), threads_.end(), [](const Thread& t) { return !t.done; });
+  }
+  long progress() const { return progress_; }
+
+  /// What went wrong so far.
+  const std::string& trouble() const { return trouble_; }
 
   BlockUnits units{};
 
@@ -194,22 +214,7 @@ class Block {
     makecontext(&one.context, enter, 0);
   }
 
-  /// Lets every thread go on once, the warps from another one on each time. Returns whether there
-  /// is anything left to do.
-  bool turn() {
-    const long before = progress_;
-    bool any = false;
-    const std::size_t first = random() % warps_.size() * 32;
-    for (std::size_t i = 0; i < threads_.size() && trouble_.empty(); ++i) {
-      thread = &threads_[(first + i) % threads_.size()];
-      if (thread->done) continue;
-      any = true;
-      swapcontext(&host_, &thread->context);
-    }
-    if (any && progress_ == before && trouble_.empty()) trouble_ = "threads wait for ever";
-    return any && trouble_.empty();
-  }
-
+  Cluster& cluster_;
   Extent grid_;
   Extent size_;
   Extent index_{};
@@ -225,21 +230,104 @@ class Block {
   std::string trouble_{};
 };
 
+/// Blocks that run beside each other and reach each other's shared memory: mostly a single one.
+class Cluster {
+ public:
+  Cluster(Extent grid, Extent block_size, std::size_t shared_bytes, unsigned blocks) {
+    for (unsigned i = 0; i < blocks; ++i)
+      blocks_.push_back(std::make_unique<Block>(*this, grid, block_size, shared_bytes));
+  }
+
+  /// Runs `body` in every thread of the blocks from `first` on. Throws std::runtime_error if they
+  /// wait for each other for ever, or do what is wrong.
+  void run(Extent first, const std::function<void()>& body) {
+    arrived_ = 0;
+    for (auto& block : blocks_) {
+      block->begin(first, body);
+      ++first.x;
+    }
+    // One goes on only when all others wait for it, or have ended.
+    const auto* held_up = blocks_.size() > 1 ? &blocks_[first.x / blocks_.size() % 2] : nullptr;
+    while (alive() > 0) {
+      const long before = progress();
+      for (auto& block : blocks_) {
+        if (&block == held_up) continue;
+        block->turn();
+        if (!block->trouble().empty()) throw std::runtime_error(block->trouble());
+      }
+      if (progress() != before) continue;
+      if (held_up == nullptr && alive() > 0) throw std::runtime_error("threads wait for ever");
+      held_up = nullptr;
+    }
+    for (auto& block : blocks_) {
+      if (!block->units.loads.empty()) throw std::runtime_error("ends while a box is being loaded");
+    }
+  }
+
+  /// One of the blocks, to do something there.
+  Block& reach(int rank) {
+    if (rank < 0 || static_cast<std::size_t>(rank) >= blocks_.size())
+      Block::current->fail("a block is reached that is not beside this one");
+    Block& block = *blocks_[static_cast<std::size_t>(rank)];
+    if (block.alive() == 0) Block::current->fail("a block is reached that has ended");
+    return block;
+  }
+
+  /// Waits for all threads that have not ended.
+  void synchronize() {
+    const long generation = generation_;
+    ++arrived_;
+    Block::current->made_progress();
+    Block::current->wait_until([&] {
+      if (generation_ == generation && arrived_ == alive()) {
+        arrived_ = 0;
+        ++generation_;
+        Block::current->made_progress();
+      }
+      return generation_ != generation;
+    });
+  }
+
+  long multiplications() const {
+    return sum([](const Block& block) { return block.multiplications(); });
+  }
+
+ private:
+  template <class Number>
+  long sum(Number number) const {
+    long all = 0;
+    for (const auto& block : blocks_) all += number(*block);
+    return all;
+  }
+  long alive() const {
+    return sum([](const Block& block) { return block.alive(); });
+  }
+  long progress() const {
+    return sum([](const Block& block) { return block.progress(); });
+  }
+
+  std::vector<std::unique_ptr<Block>> blocks_{};
+  long arrived_ = 0;
+  long generation_ = 0;
+};
+
 /// A kernel with its parameters.
 struct Call {
   virtual ~Call() = default;
   virtual void run() const = 0;
 
   /// Returns how long it takes: the same wherever it runs, and whatever else runs there.
-  long launch(Extent grid, Extent size, std::size_t shared_bytes) const {
+  long launch(Extent grid, Extent size, unsigned blocks_of_cluster,
+              std::size_t shared_bytes) const {
     constexpr long kLaunch = 1000;
-    Block block(grid, size, shared_bytes, static_cast<int>(size.x * size.y * size.z));
+    Cluster cluster(grid, size, shared_bytes, blocks_of_cluster);
     for (unsigned z = 0; z < grid.z; ++z) {
       for (unsigned y = 0; y < grid.y; ++y) {
-        for (unsigned x = 0; x < grid.x; ++x) block.run({x, y, z}, [this] { run(); });
+        for (unsigned x = 0; x < grid.x; x += blocks_of_cluster)
+          cluster.run({x, y, z}, [this] { run(); });
       }
     }
-    return kLaunch + block.multiplications();
+    return kLaunch + cluster.multiplications();
   }
 };
 

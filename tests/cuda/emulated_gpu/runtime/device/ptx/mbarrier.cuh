@@ -19,8 +19,7 @@ inline void end_phase_if_complete(emulated::MemoryBarrier& barrier) {
   ++barrier.phase;
 }
 
-inline void arrive_with(Word address, int bytes) {
-  emulated::MemoryBarrier& barrier = memory_barrier(address);
+inline void arrive_with(emulated::MemoryBarrier& barrier, int bytes) {
   if (barrier.missing == 0) {
     emulated::Block::current->fail("more arrive at a barrier than it was made for");
   }
@@ -41,11 +40,11 @@ inline void fence_barrier_init() {
 }
 
 inline void arrive(Word address) {
-  arrive_with(address, 0);
+  arrive_with(memory_barrier(address), 0);
 }
 
 inline void arrive_and_expect(Word address, int bytes) {
-  arrive_with(address, bytes);
+  arrive_with(memory_barrier(address), bytes);
 }
 
 inline void wait_for_phase(Word address, Word parity) {
