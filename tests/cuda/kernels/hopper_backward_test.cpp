@@ -55,7 +55,6 @@ TEST(HopperBackward, ABiasFitsBesideEveryShape) {
                                                       .bias_per_query = per_query,
                                                       .deterministic = deterministic});
           EXPECT_TRUE(fits(config)) << jit::configuration_text(description(config));
-          EXPECT_TRUE(config.shape.slice_slots > 0 || !deterministic) << dim;
         }
       }
     }

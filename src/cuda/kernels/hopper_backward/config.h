@@ -106,7 +106,7 @@ struct Candidate {
   /// Whether both blocks of a pair have as many slices of dq. Packed sequences would have to begin
   /// with the first of a pair.
   static constexpr bool suits_pairs(const HopperBackwardFeatures& features) {
-    return key_columns(features) > 192 && !features.variable_length && !features.deterministic;
+    return key_columns(features) > 192 && !features.variable_length;
   }
 };
 
@@ -175,7 +175,7 @@ constexpr bool fits(const HopperBackwardConfig& config) {
 
 inline HopperBackwardConfig choose_hopper_backward(const HopperBackwardFeatures& features) {
   // Faster where the copy unit has enough to do.
-  const bool adds_itself = !features.deterministic && most_columns(features) > 128;
+  const bool adds_itself = most_columns(features) > 128;
   HopperBackwardConfig config{features, {}};
   for (const auto& candidate : hopper_backward::kCandidates) {
     config.shape = candidate.shape_for(features);

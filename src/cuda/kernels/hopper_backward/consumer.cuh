@@ -116,12 +116,19 @@ class SliceWriter {
         slots_(shared.control().slices[writer]),
         writer_(writer) {}
 
-  /// A slice of a tile of the sums.
-  STROBE_DEVICE void write(const QuerySums& dq, Wide tile, int slice) {
+  /// A slice of a tile of the sums, the `number`th tile of this block of keys; the first of the
+  /// warpgroup's slices there, and the last.
+  STROBE_DEVICE void write(const QuerySums& dq, Wide tile, int slice, Word number,
+                           bool is_first = true, bool is_last = true) {
     if constexpr (kHandsSlicesOver) {
       hand_over(dq);
     } else {
+      const SlotBarriers<1>& turns = shared_.control().turns[writer_];
+      if (kTakesTurns && is_first) turns.wait(SlotTurn<1>(number));
       add(dq, tile * Slices::kTileFloats + slice * Slices::kFloats);
+      if (!kTakesTurns || !is_last) return;
+      __syncwarp();
+      if (lane_index() == 0) turns.release(0);
     }
   }
 

@@ -1,6 +1,6 @@
 #pragma once
 // The sums of dq of all queries of a key head, as long as they are in the second level cache: they
-// are cleared when the blocks of the head before start, added to by the blocks of the head, and
+// are cleared when the blocks of the section before start, added to by the blocks of the head, and
 // converted by the one that is done last. So nobody has to read them from memory.
 
 #include "device/ptx/turns.cuh"
@@ -11,26 +11,30 @@ namespace strobe::cuda {
 
 class HeadSums {
  public:
-  STROBE_DEVICE explicit HeadSums(const Params& params)
-      : params_(params), head_(static_cast<int>(blockIdx.x) / params.key_blocks) {}
-
-  /// Clears this block's share of the sums of the next head, by a warp. Blocks start in their
-  /// order: so nobody waits for one that waits to be started.
-  STROBE_DEVICE void clear_next() const {
-    if (head_ + 1 >= static_cast<int>(gridDim.x) / params_.key_blocks) return;
-    const int block = static_cast<int>(blockIdx.x) % params_.key_blocks;
-    auto* const sums = reinterpret_cast<float4*>(sums_of(head_ + 1));
-    const int count = head_floats() / 4;
-#pragma unroll 4
-    for (int i = block * 32 + lane_index(); i < count; i += params_.key_blocks * 32)
-      sums[i] = float4{0, 0, 0, 0};
-    __syncwarp();
-    if (lane_index() == 0) ptx::pass_turn(params_.cleared + head_ + 1);
+  STROBE_DEVICE explicit HeadSums(const Params& params) : params_(params) {
+    const KeyBlock block = KeyBlock::of_this_block(params);
+    head_ = block.sequence.index * (params.heads / params.heads_per_key_head) + block.head;
+    block_ = block.first_key / config::kBlockKeys;
   }
 
-  /// Waits until those of this head are clear; the first's are before the launch. By one thread.
+  /// Clears this block's share of the sums of a head of the next section, by a warp. Blocks start
+  /// in their order: so nobody waits for one that waits to be started.
+  STROBE_DEVICE void clear_next() const {
+    const int next = head_ + heads_of_section(params_);
+    if (next >= static_cast<int>(gridDim.x) / params_.key_blocks) return;
+    auto* const sums = reinterpret_cast<float4*>(sums_of(next));
+    const int count = head_floats() / 4;
+#pragma unroll 4
+    for (int i = block_ * 32 + lane_index(); i < count; i += params_.key_blocks * 32)
+      sums[i] = float4{0, 0, 0, 0};
+    __syncwarp();
+    if (lane_index() == 0) ptx::pass_turn(params_.cleared + next);
+  }
+
+  /// Waits until those of this head are clear; those of the first section are before the launch. By
+  /// one thread.
   STROBE_DEVICE void wait_until_clear() const {
-    if (head_ > 0)
+    if (head_ >= heads_of_section(params_))
       ptx::wait_for_turn(params_.cleared + head_, static_cast<Word>(params_.key_blocks));
   }
 
@@ -135,7 +139,8 @@ class HeadSums {
   }
 
   const Params& params_;
-  int head_;  ///< of keys, in all sequences
+  int head_;   ///< of keys, in all sequences
+  int block_;  ///< of its keys
 };
 
 }  // namespace strobe::cuda

@@ -55,6 +55,21 @@ std::int64_t key_blocks(const Problem& problem, const HopperBackwardShape& shape
          blocks_of_all(problem, problem.keys(), problem.total_k(), together * shape.block_keys());
 }
 
+/// Key heads whose blocks start in turns, where blocks of a head wait for each other. The next of a
+/// head should start two blocks of queries later than the one before, which is about as long as it
+/// takes to pass a turn: then it seldom waits. More than eight heads are too many for the cache.
+/// Under a causal mask blocks are of different lengths and take turns as they come.
+int heads_of_section(const driver::Device& device, const Problem& problem,
+                     const HopperBackwardConfig& config) {
+  constexpr std::int64_t kSteps = 2;
+  constexpr std::int64_t kMostHeads = 8;
+  if (!config.features.deterministic || config.features.window_right) return 1;
+  const std::int64_t steps = problem.group() * query_blocks(problem, config.shape) / problem.batch;
+  const std::int64_t wanted = kSteps * device.multiprocessors() / std::max<std::int64_t>(steps, 1);
+  const std::int64_t heads = problem.batch * problem.kv_heads();
+  return static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::min(heads, kMostHeads)));
+}
+
 jit::Tunable tunable(const driver::Device& device, const Problem& problem,
                      const HopperBackwardFeatures& features) {
   return {.device = device,
@@ -254,7 +269,8 @@ void keep_variant(const driver::Device& device, const Problem& problem, const Pl
   jit::keep_tuned_variant(tunable(device, problem, features), tuned);
 }
 
-Backward::Arrays::Arrays(const Problem& problem, const HopperBackwardConfig& config) {
+Backward::Arrays::Arrays(const Problem& problem, const HopperBackwardConfig& config,
+                         int heads_of_section) {
   constexpr auto kCount = static_cast<std::int64_t>(sizeof(unsigned));
   const auto& [features, shape] = config;
   const std::int64_t tiles = problem.heads * query_blocks(problem, shape);
@@ -263,19 +279,22 @@ Backward::Arrays::Arrays(const Problem& problem, const HopperBackwardConfig& con
   const std::int64_t key_heads = problem.batch * problem.kv_heads();
   WorkspacePlan plan;
   plan.take(problem.heads * problem.total_q() * static_cast<std::int64_t>(sizeof(RowStatistics)));
-  turns = plan.take(features.deterministic ? tiles * shape.slice_writers() * kCount : 0);
+  const int writers = shape.slice_writers() * shape.blocks_together();
+  turns = plan.take(features.deterministic ? tiles * writers * kCount : 0);
   cleared = plan.take(features.finishes ? key_heads * kCount : 0);
   added = plan.take(features.finishes ? key_heads * kCount : 0);
   not_finite = plan.take(kCount);
   sums = plan.take(sum_bytes);
   cleared_bytes = sums - turns +
-                  static_cast<std::size_t>(features.finishes ? sum_bytes / key_heads : sum_bytes);
+                  static_cast<std::size_t>(
+                      features.finishes ? sum_bytes / key_heads * heads_of_section : sum_bytes);
   bytes = plan.bytes();
 }
 
 std::size_t Backward::workspace_bytes(const driver::Device& device, const Problem& problem,
                                       const PlanOptions& options, bool shifted) {
-  return Arrays(problem, config_of(device, problem, options, shifted).config).bytes;
+  const HopperBackwardConfig config = config_of(device, problem, options, shifted).config;
+  return Arrays(problem, config, heads_of_section(device, problem, config)).bytes;
 }
 
 Backward::Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options,
@@ -293,7 +312,8 @@ Backward::Backward(const driver::Device& device, const Problem& problem, const P
       finish_(jit::load(device, finish_description(statistics_.rows().config, config_))),
       query_blocks_(query_blocks(problem, config_.shape)),
       key_blocks_(key_blocks(problem, config_.shape)),
-      arrays_(problem, config_) {
+      heads_of_section_(heads_of_section(device, problem, config_)),
+      arrays_(problem, config_, heads_of_section_) {
   if (chosen.asked()) refuse_spills(variant_text(config_.shape), kernel_->resources());
   if (problem.bias) bias_gradients_ = {device, portable_backward::features_of(problem, options)};
 }
@@ -358,6 +378,7 @@ HopperBackwardParams Backward::params(const PortableBackwardParams& rows, void* 
   params.seqlen_k = rows.seqlen_k;
   params.query_blocks = rows.blocks;
   params.key_blocks = blocks_of_sequence(key_blocks_);
+  params.heads_of_section = heads_of_section_;
   set_dropout(params, problem_);
   params.scale = rows.scale;
   params.unit = rows.scale * std::numbers::log2e_v<float>;

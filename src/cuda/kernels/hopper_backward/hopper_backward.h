@@ -66,7 +66,7 @@ class Backward {
     std::size_t cleared_bytes = 0;  ///< before the main kernel, from the turns on
     std::size_t bytes = 0;
 
-    Arrays(const Problem& problem, const HopperBackwardConfig& config);
+    Arrays(const Problem& problem, const HopperBackwardConfig& config, int heads_of_section);
   };
 
   Backward(const driver::Device& device, const Problem& problem, const PlanOptions& options,
@@ -89,6 +89,7 @@ class Backward {
   std::shared_ptr<const jit::LoadedKernel> finish_;
   std::int64_t query_blocks_;  ///< of a head, in all sequences
   std::int64_t key_blocks_;    ///< likewise
+  int heads_of_section_;       ///< as kernels are told
   Arrays arrays_;
 };
 

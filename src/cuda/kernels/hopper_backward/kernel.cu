@@ -86,8 +86,9 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
       if (warp == 2) load_partner_keys(shared, params, key_map);
       if (warp == 3) ScoreSender(shared, params).run();
     }
-    if constexpr (kHandsSlicesOver) {
-      if (warp >= 2 && warp - 2 < config::kSliceWriters) SliceAdder(shared, params, warp - 2).run();
+    if (warp >= 2 && warp - 2 < config::kSliceWriters) {
+      if constexpr (kHandsSlicesOver) SliceAdder(shared, params, warp - 2).run();
+      if constexpr (kTakesTurns) TurnKeeper(shared, params, warp - 2).run();
     }
   } else {
     ptx::take_registers<config::kConsumerRegisters>();

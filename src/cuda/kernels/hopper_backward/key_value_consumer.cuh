@@ -141,7 +141,7 @@ class KeyValueConsumer : Consumer {
     ptx::wgmma_wait<pending>();
     ptx::pin(dq.tile[0]);
     release(control_.scores, turn_.slot());
-    if (!turn_.is_first()) slices_.write(dq, tile_, warpgroup_);
+    if (!turn_.is_first()) slices_.write(dq, tile_, warpgroup_, turn_.before().number());
   }
 
   SliceWriter slices_;

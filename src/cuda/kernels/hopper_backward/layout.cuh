@@ -67,6 +67,12 @@ STROBE_DEVICE int partner_of_block() {
   return 1 - rank_of_block();
 }
 
+/// Key heads whose blocks start in turns. Where blocks of a head wait for each other to add to dq,
+/// others' start between them, so that they seldom do.
+STROBE_DEVICE int heads_of_section(const Params& params) {
+  return config::kDeterministic ? params.heads_of_section : 1;
+}
+
 /// What a block works on.
 struct KeyBlock {
   int first_key;
@@ -79,9 +85,9 @@ struct KeyBlock {
   /// With variable lengths called by a whole warp.
   STROBE_DEVICE static KeyBlock of_this_block(const Params& params) {
     constexpr bool kLastFirst = config::kWindowRight && config::kDeterministic;
-    const Schedule schedule = {params.key_blocks / kBlocksTogether,
-                               params.heads / params.heads_per_key_head,
-                               config::kVariableLength ? 1 : params.sequences, 1};
+    const Schedule schedule = {
+        params.key_blocks / kBlocksTogether, params.heads / params.heads_per_key_head,
+        config::kVariableLength ? 1 : params.sequences, heads_of_section(params)};
     WorkItem item = schedule.item<kLastFirst, kBlocksTogether>(blockIdx.x);
     item.block = item.block * kBlocksTogether + item.value_part;
     Wide first_tile = static_cast<Wide>(item.sequence) * params.heads * params.query_blocks;
@@ -201,6 +207,10 @@ STROBE_DEVICE Wide tile_of(const Params& params, const KeyBlock& keys, const Wal
 /// Whether slices of dq are added to the sums by the copy unit, rather than by those who have them.
 constexpr bool kHandsSlicesOver = config::kSliceSlots > 0;
 constexpr int kSliceBarriers = larger(config::kSliceSlots, 1);
+/// Whether those who have them take turns with other blocks of keys, see TurnKeeper.
+constexpr bool kTakesTurns = config::kDeterministic && !kHandsSlicesOver;
+/// That add different slices to a tile of dq.
+constexpr int kTileWriters = config::kSliceWriters * kBlocksTogether;
 
 /// Of dout and the statistics of queries. Scores have as many, so that those who are done with one
 /// may fill the next while others still read it.
@@ -222,6 +232,7 @@ struct Control {
   SlotBarriers<1> partner_keys;
   unsigned long long partner_scores;
   SlotBarriers<kSliceBarriers> slices[config::kSliceWriters];
+  SlotBarriers<1> turns[config::kSliceWriters];
   unsigned long long added;      ///< all slices to the sums, see HeadSums
   bool adds_last;                ///< likewise
   unsigned long long landed[2];  ///< keys and values, see ShiftedHeads
@@ -242,7 +253,10 @@ struct Control {
     partner_keys.init(4);
     ptx::init_barrier(ptx::shared_address(&partner_scores), 1);
 #pragma unroll
-    for (int i = 0; i < config::kSliceWriters; ++i) slices[i].init(1, 4);
+    for (int i = 0; i < config::kSliceWriters; ++i) {
+      slices[i].init(1, 4);
+      turns[i].init(4);
+    }
     ptx::init_barrier(ptx::shared_address(&added), config::kSliceWriters);
     adds_last = false;
 #pragma unroll

@@ -9,8 +9,8 @@ namespace strobe::cuda {
 struct HopperBackwardParams {
   const RowStatistics* statistics;  ///< as PortableBackwardParams has them
   float* dq_sums;           ///< [sequences, heads, query_blocks, see query_slices.cuh], zero; of
-                            ///< the first key head alone where blocks clear those of the next
-  unsigned* turns;          ///< [sequences, heads, query_blocks, writers], zero
+                            ///< the first section alone where blocks clear those of the next
+  unsigned* turns;          ///< [sequences, heads, query_blocks, kTileWriters], zero
   unsigned* cleared;        ///< [sequences, key heads], zero: blocks that have cleared their share
   unsigned* added;          ///< likewise, that have added all of theirs
   unsigned* not_finite;     ///< becomes 1 if any gradient is not
@@ -39,6 +39,7 @@ struct HopperBackwardParams {
   int query_blocks;  ///< of a sequence; with variable lengths of all, which are then as one: see
                      ///< PackedBlocks
   int key_blocks;    ///< likewise
+  int heads_of_section;  ///< see there
 
   float scale;
   float unit;          ///< scale · log₂ e

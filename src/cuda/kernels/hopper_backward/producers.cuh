@@ -160,9 +160,37 @@ class ScoreSender {
   const Params& params_;
 };
 
-/// A thread for each warpgroup that computes dq: adds its slices to the sums. Where dq must be the
-/// same in every run, blocks of keys take turns in the order in which they start: so none waits for
-/// one that waits to be started.
+/// The turn of a block of keys to add to a tile of dq, where that must be the same in every run: in
+/// the order in which blocks start, so none waits for one that waits to be started.
+class TileTurn {
+ public:
+  /// Of the slices that one of the block's warpgroups adds.
+  STROBE_DEVICE TileTurn(const Params& params, const KeyBlock& block, const Walk& walk, int writer)
+      : count_(params.turns + tile_of(params, block, walk) * kTileWriters +
+               writer * kBlocksTogether + rank_of_block()),
+        before_(static_cast<Word>(blocks_before(params, block, walk))) {}
+
+  STROBE_DEVICE void wait() const { ptx::wait_for_turn(count_, before_); }
+  STROBE_DEVICE void pass() const { ptx::pass_turn(count_); }
+
+ private:
+  /// That add to the same queries first, as far as they are not worked on together.
+  STROBE_DEVICE static int blocks_before(const Params& params, const KeyBlock& block,
+                                         const Walk& walk) {
+    constexpr int kKeys = kBlocksTogether * config::kBlockKeys;
+    const int index = block.first_key / kKeys;
+    if constexpr (!config::kWindowLeft && !config::kWindowRight) return index;
+    const int first = walk.first_query();
+    const int end = smaller(first + config::kBlockQueries, block.sequence.length_q);
+    const Blocks seen = mask_of(params, block.sequence).blocks<kKeys>(first, end);
+    return config::kWindowRight ? seen.end - 1 - index : index - seen.begin;
+  }
+
+  unsigned* count_;
+  Word before_;
+};
+
+/// A thread for each warpgroup that computes dq: adds its slices to the sums.
 class SliceAdder {
  public:
   STROBE_DEVICE SliceAdder(const Shared& shared, const Params& params, int writer)
@@ -173,14 +201,15 @@ class SliceAdder {
     SlotUser<kSliceBarriers> slots(shared_.control().slices[writer_]);
     if constexpr (config::kFinishes) HeadSums(params_).wait_until_clear();
     for (Walk walk(params_, block); !walk.done(); walk.next()) {
-      const Wide tile = tile_of(params_, block, walk);
-      unsigned* const turn = params_.turns + tile * config::kSliceWriters + writer_;
-      if constexpr (config::kDeterministic)
-        ptx::wait_for_turn(turn, static_cast<Word>(blocks_before(block, walk)));
-      add(slots, params_.dq_sums + tile * Slices::kTileFloats);
+      float* const sums = params_.dq_sums + tile_of(params_, block, walk) * Slices::kTileFloats;
       if constexpr (config::kDeterministic) {
+        const TileTurn turn(params_, block, walk, writer_);
+        turn.wait();
+        add(slots, sums);
         ptx::wait_for_stores();
-        ptx::pass_turn(turn);
+        turn.pass();
+      } else {
+        add(slots, sums);
       }
     }
     if constexpr (config::kFinishes) {
@@ -190,16 +219,6 @@ class SliceAdder {
   }
 
  private:
-  /// Blocks of keys that add to the same queries first.
-  STROBE_DEVICE int blocks_before(const KeyBlock& block, const Walk& walk) const {
-    const int index = block.first_key / config::kBlockKeys;
-    if constexpr (!config::kWindowLeft && !config::kWindowRight) return index;
-    const int first = walk.first_query();
-    const int end = smaller(first + config::kBlockQueries, block.sequence.length_q);
-    const Blocks seen = mask_of(params_, block.sequence).blocks<config::kBlockKeys>(first, end);
-    return config::kWindowRight ? seen.end - 1 - index : index - seen.begin;
-  }
-
   static constexpr int kSlicesOfWriter = Slices::kCount / config::kSliceWriters;
 
   STROBE_DEVICE void add(SlotUser<kSliceBarriers>& slots, float* tile) const {
@@ -215,6 +234,32 @@ class SliceAdder {
     }
   }
 
+  const Shared& shared_;
+  const Params& params_;
+  int writer_;
+};
+
+/// A thread for each warpgroup that adds slices of dq itself: waits for its turns, and passes them
+/// once it has added.
+class TurnKeeper {
+ public:
+  STROBE_DEVICE TurnKeeper(const Shared& shared, const Params& params, int writer)
+      : shared_(shared), params_(params), writer_(writer) {}
+
+  STROBE_DEVICE void run() const {
+    const KeyBlock block = shared_.key_block(params_);
+    SlotFiller<1> slots(shared_.control().turns[writer_]);
+    for (Walk walk(params_, block); !walk.done(); walk.next()) {
+      const TileTurn turn(params_, block, walk, writer_);
+      turn.wait();
+      ptx::arrive(slots.barrier());
+      slots.end();
+      slots.begin();  // the warpgroup has added
+      turn.pass();
+    }
+  }
+
+ private:
   const Shared& shared_;
   const Params& params_;
   int writer_;

@@ -186,7 +186,8 @@ class ValueConsumer : Consumer {
       if (kHasRoom && slice == 0) finish_before();
       if (is_last) release_gradients();
       ptx::pin(dq[slice % 2].tile[0]);
-      slices_.write(dq[slice % 2], tile, first_slice() + slice);
+      slices_.write(dq[slice % 2], tile, first_slice() + slice, turn_.number(), slice == 0,
+                    is_last);
     }
   }
 

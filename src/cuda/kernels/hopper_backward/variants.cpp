@@ -19,8 +19,7 @@ std::vector<HopperBackwardShape> worth_trying(const HopperBackwardFeatures& feat
     if (!candidate.serves(features)) continue;
     HopperBackwardShape shape = candidate.shape_for(features);
     for (shape.query_slots = 2; shape.query_slots <= kMostSlots; ++shape.query_slots) {
-      for (shape.slice_slots = features.deterministic ? 1 : 0; shape.slice_slots <= kMostSlots;
-           ++shape.slice_slots) {
+      for (shape.slice_slots = 0; shape.slice_slots <= kMostSlots; ++shape.slice_slots) {
         const auto same = [&](const auto& s) { return variant_text(s) == variant_text(shape); };
         if (fits({features, shape}) && std::none_of(shapes.begin(), shapes.end(), same))
           shapes.push_back(shape);
