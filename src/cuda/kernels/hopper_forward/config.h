@@ -121,19 +121,29 @@ struct Work {
   int multiprocessors = 132;
 };
 
+/// What a way to cut is worth it for.
+enum class Only { anything, masks, fixed_reference };
+
+constexpr long long kAnyNumber = std::numeric_limits<long long>::max();
+
 /// A way to cut that serves dims up to `dim` and numbers of keys in [from_keys, to_keys).
 struct Candidate {
   int dim;
   HopperForwardShape shape;
   Room room = Room::everything;
   long long from_keys = 0;
-  long long to_keys = std::numeric_limits<long long>::max();
-  bool only_masked = false;
+  long long to_keys = kAnyNumber;
+  Only only = Only::anything;
 
   constexpr bool serves(const HopperForwardFeatures& features, long long keys) const {
     return most_columns(features) <= dim && room_needed(features) <= room && keys >= from_keys &&
-           keys < to_keys && (!only_masked || features.window_left || features.window_right) &&
-           fits({features, shape});
+           keys < to_keys && is_for(features) && fits({features, shape});
+  }
+
+ private:
+  constexpr bool is_for(const HopperForwardFeatures& features) const {
+    if (only == Only::masks) return features.window_left || features.window_right;
+    return only == Only::anything || features.reference == Reference::fixed;
   }
 };
 
@@ -142,8 +152,18 @@ struct Candidate {
 // warpgroups read keys and values from shared memory less often.
 inline constexpr std::array kCandidates = {
     Candidate{64, {.block_keys = 64, .warpgroups = 4, .stages = 4}, Room::causal, 0, 2048},
-    Candidate{
-        64, {.block_keys = 128, .warpgroups = 2, .stages = 3}, Room::everything, 0, 2048, true},
+    Candidate{64,
+              {.block_keys = 64, .warpgroups = 4, .stages = 4},
+              Room::fixed_reference,
+              0,
+              kAnyNumber,
+              Only::fixed_reference},
+    Candidate{64,
+              {.block_keys = 128, .warpgroups = 2, .stages = 3},
+              Room::everything,
+              0,
+              2048,
+              Only::masks},
     Candidate{64, {.block_keys = 128, .warpgroups = 3}, Room::fixed_reference},
     Candidate{64, {.block_keys = 112, .warpgroups = 3}, Room::masks},
     Candidate{96, {.block_keys = 112, .warpgroups = 3}, Room::causal},
