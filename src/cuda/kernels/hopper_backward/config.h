@@ -103,10 +103,10 @@ struct Candidate {
     return shape.splits_gradients || shape.block_queries > 64 || key_columns(features) > 64;
   }
 
-  /// Whether both blocks of a pair have as many slices of dq. Packed sequences would have to begin
-  /// with the first of a pair.
+  /// Whether there are slices of dq for both blocks of a pair. Packed sequences would have to begin
+  /// with the first of one.
   static constexpr bool suits_pairs(const HopperBackwardFeatures& features) {
-    return key_columns(features) > 192 && !features.variable_length;
+    return key_columns(features) > 128 && !features.variable_length;
   }
 };
 
@@ -119,10 +119,10 @@ inline constexpr std::array kCandidates = {
     Candidate{128, 1, {.block_queries = 64, .values_first = 64, .query_slots = 3}},
     Candidate{128, 1, {.block_queries = 64, .values_first = 64, .query_slots = 2}},  // and a bias
     Candidate{136, 0, {.block_queries = 64, .values_first = 32}},
-    Candidate{192, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 3}},
     Candidate{256,
               3,
               {.block_queries = 64, .splits_gradients = true, .slice_slots = 0, .in_pairs = true}},
+    Candidate{192, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 3}},
     Candidate{256, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 1}},
 };
 
@@ -156,8 +156,10 @@ constexpr int shared_bytes(const HopperBackwardConfig& config) {
   const int value_rows = shape.block_keys() + kStages * shape.block_queries;
   // In pairs one of their own, one of the other block's, and half of the other's keys.
   const int scores = kStages * shape.block_queries * shape.block_keys() * 2;
+  constexpr int kPanelRowBytes = 128;
+  const int panels = tile_row_bytes(key_columns(features)) / kPanelRowBytes;
   const int partner_keys =
-      shape.in_pairs ? shape.block_keys() * tile_row_bytes(key_columns(features)) / 2 : 0;
+      shape.in_pairs ? (panels + 1) / 2 * shape.block_keys() * kPanelRowBytes : 0;
   const int slices =
       shape.slice_writers() * shape.slice_slots * 64 * hopper_backward::slice_columns(config) * 4;
   const int statistics = kStages * shape.block_queries * 8;

@@ -116,20 +116,30 @@ class SliceWriter {
         slots_(shared.control().slices[writer]),
         writer_(writer) {}
 
-  /// A slice of a tile of the sums, the `number`th tile of this block of keys; the first of the
-  /// warpgroup's slices there, and the last.
-  STROBE_DEVICE void write(const QuerySums& dq, Wide tile, int slice, Word number,
-                           bool is_first = true, bool is_last = true) {
+  /// Waits for the turn at the `number`th tile of this block of keys, if there are turns.
+  STROBE_DEVICE void begin_tile(Word number) const {
+    if constexpr (kTakesTurns) turns().wait(SlotTurn<1>(number));
+  }
+  STROBE_DEVICE void end_tile() const {
+    if constexpr (kTakesTurns) {
+      __syncwarp();
+      if (lane_index() == 0) turns().release(0);
+    }
+  }
+
+  /// A slice of a tile of the sums.
+  STROBE_DEVICE void write(const QuerySums& dq, Wide tile, int slice) {
     if constexpr (kHandsSlicesOver) {
       hand_over(dq);
     } else {
-      const SlotBarriers<1>& turns = shared_.control().turns[writer_];
-      if (kTakesTurns && is_first) turns.wait(SlotTurn<1>(number));
-      add(dq, tile * Slices::kTileFloats + slice * Slices::kFloats);
-      if (!kTakesTurns || !is_last) return;
-      __syncwarp();
-      if (lane_index() == 0) turns.release(0);
+      add<QuerySums::kColumnTiles>(dq, tile * Slices::kTileFloats + slice * Slices::kFloats);
     }
+  }
+  /// The first or the second half of its columns, which are the first of `dq`.
+  STROBE_DEVICE void write_half(const QuerySums& dq, Wide tile, int slice, int half) const {
+    constexpr int kTiles = QuerySums::kColumnTiles / 2;
+    add<kTiles>(dq, tile * Slices::kTileFloats + slice * Slices::kFloats +
+                        half * Slices::offset(kTiles, 0));
   }
 
  private:
@@ -148,10 +158,11 @@ class SliceWriter {
     slots_.end();
   }
 
-  STROBE_DEVICE void add(const QuerySums& dq, Wide slice) const {
-    float* const to = params_.dq_sums + slice + Slices::offset(0, thread());
+  template <int tiles>
+  STROBE_DEVICE void add(const QuerySums& dq, Wide first) const {
+    float* const to = params_.dq_sums + first + Slices::offset(0, thread());
 #pragma unroll
-    for (int c = 0; c < QuerySums::kColumnTiles; ++c) {
+    for (int c = 0; c < tiles; ++c) {
       const float(&sums)[4] = dq.tile[0][c];
       ptx::add_four(to + Slices::offset(c, 0), sums[0], sums[1], sums[2], sums[3]);
     }
@@ -159,6 +170,10 @@ class SliceWriter {
 
   STROBE_DEVICE static int thread() {
     return ptx::again(static_cast<int>(threadIdx.x) % kWarpgroupThreads);
+  }
+
+  STROBE_DEVICE const SlotBarriers<1>& turns() const {
+    return shared_.control().turns[writer_];
   }
 
   const Shared& shared_;

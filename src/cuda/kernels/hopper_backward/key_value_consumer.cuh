@@ -141,7 +141,10 @@ class KeyValueConsumer : Consumer {
     ptx::wgmma_wait<pending>();
     ptx::pin(dq.tile[0]);
     release(control_.scores, turn_.slot());
-    if (!turn_.is_first()) slices_.write(dq, tile_, warpgroup_, turn_.before().number());
+    if (turn_.is_first()) return;
+    slices_.begin_tile(turn_.before().number());
+    slices_.write(dq, tile_, warpgroup_);
+    slices_.end_tile();
   }
 
   SliceWriter slices_;

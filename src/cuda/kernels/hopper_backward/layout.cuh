@@ -218,9 +218,26 @@ constexpr int kStages = 2;
 constexpr int kScoreStages = config::kInPairs ? 1 : kStages;  ///< for want of memory
 using ScoreTurn = SlotTurn<kScoreStages>;
 
-constexpr int kSlicesOfBlock = Slices::kCount / kBlocksTogether;
-/// As many columns of the other block's keys as this one has of dq.
-using PartnerTile = SwizzledTile<config::kBlockKeys, kSlicesOfBlock * Slices::kStep>;
+/// What a block has of a tile of dq: some slices, and if two blocks have an odd number together,
+/// then each half of the one in the middle.
+struct BlockSlices {
+  static constexpr int kWhole = Slices::kCount / kBlocksTogether;
+  static constexpr bool kHasHalf = Slices::kCount % kBlocksTogether != 0;
+  static constexpr int kParts = kWhole + (kHasHalf ? 1 : 0);  ///< the half comes last
+
+  STROBE_DEVICE static constexpr bool is_half(int part) { return part == kWhole; }
+  STROBE_DEVICE static int slice(int part) {
+    return is_half(part) ? kWhole : rank_of_block() * (Slices::kCount - kWhole) + part;
+  }
+  /// Where it begins in the slice.
+  STROBE_DEVICE static int first_column(int part) {
+    return is_half(part) ? rank_of_block() * Slices::kStep / 2 : 0;
+  }
+  STROBE_DEVICE static int first_panel() { return rank_of_block() * (Slices::kCount - kParts); }
+};
+
+/// The columns of the other block's keys that parts are made of.
+using PartnerTile = SwizzledTile<config::kBlockKeys, BlockSlices::kParts * Slices::kStep>;
 
 struct Control {
   SlotBarriers<1> keys;

@@ -39,7 +39,7 @@ STROBE_DEVICE void load_partner_keys(const Shared& shared, const Params& params,
     else
       return head;
   }();
-  origin.at[0] += rank_of_block() * PartnerTile::kPanels * PartnerTile::kPanelColumns;
+  origin.at[0] += BlockSlices::first_panel() * PartnerTile::kPanelColumns;
   load_tile<PartnerTile>(shared.partner_keys(), key_map, origin,
                          SlotFiller<1>(shared.control().partner_keys).barrier(),
                          ptx::CachePolicy::evict_first);

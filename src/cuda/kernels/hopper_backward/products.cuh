@@ -43,20 +43,20 @@ STROBE_DEVICE void start_sums(float (&sums)[tiles][4], const ScoreOperand& score
 }
 
 /// Part of a slice of dq, of one block of keys.
-template <bool adds>
-STROBE_DEVICE void multiply_query_sums(QuerySums& sums, Word score_rows, Word key_columns) {
+template <bool adds, int tiles>
+STROBE_DEVICE void multiply_query_sums(float (&sums)[tiles][4], Word score_rows, Word key_columns) {
 #pragma unroll
   for (int step = 0; step < config::kBlockKeys / 16; ++step) {
     ptx::wgmma<kHalfType, ptx::RightOrder::columns>(
-        sums.tile[0], ScoreTile::along_columns(score_rows, step),
-        KeyTile::along_rows(key_columns, step), adds || step > 0);
+        sums, ScoreTile::along_columns(score_rows, step), KeyTile::along_rows(key_columns, step),
+        adds || step > 0);
   }
 }
 
 /// A slice of dq = scoresᵀ · keys, with 64 rows of the one and some columns of the other.
 STROBE_DEVICE void start_query_sums(QuerySums& sums, Word score_rows, Word key_columns) {
   ptx::wgmma_fence();
-  multiply_query_sums<false>(sums, score_rows, key_columns);
+  multiply_query_sums<false>(sums.tile[0], score_rows, key_columns);
   ptx::wgmma_commit();
 }
 

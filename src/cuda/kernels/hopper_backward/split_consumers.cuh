@@ -165,16 +165,16 @@ class ValueConsumer : Consumer {
   STROBE_DEVICE void sum_queries(Wide tile, Finish finish_before) {
     wait_for_gradients();
     QuerySums dq[2];
-    start_slice(dq[0], 0);
+    start_part(dq[0], 0);
     if constexpr (!kHasRoom) {
       ptx::wgmma_wait<1>();
       finish_before();
     }
 #pragma unroll
-    for (int slice = 0; slice < kSlicesOfBlock; ++slice) {
-      const bool is_last = slice + 1 == kSlicesOfBlock;
+    for (int part = 0; part < BlockSlices::kParts; ++part) {
+      const bool is_last = part + 1 == BlockSlices::kParts;
       if (!is_last) {
-        start_slice(dq[(slice + 1) % 2], slice + 1);
+        start_part(dq[(part + 1) % 2], part + 1);
       } else if constexpr (scores_ahead) {
         start_next_scores();
       }
@@ -183,16 +183,17 @@ class ValueConsumer : Consumer {
       } else {
         ptx::wgmma_wait<1>();
       }
-      if (kHasRoom && slice == 0) finish_before();
+      if (kHasRoom && part == 0) finish_before();
       if (is_last) release_gradients();
-      ptx::pin(dq[slice % 2].tile[0]);
-      slices_.write(dq[slice % 2], tile, first_slice() + slice, turn_.number(), slice == 0,
-                    is_last);
+      ptx::pin(dq[part % 2].tile[0]);
+      if (part == 0) slices_.begin_tile(turn_.number());
+      if (BlockSlices::is_half(part)) {
+        slices_.write_half(dq[part % 2], tile, BlockSlices::slice(part), rank_of_block());
+      } else {
+        slices_.write(dq[part % 2], tile, BlockSlices::slice(part));
+      }
+      if (is_last) slices_.end_tile();
     }
-  }
-
-  STROBE_DEVICE int first_slice() const {
-    return rank_of_block() * kSlicesOfBlock;
   }
 
   /// Of scores, in pairs of both blocks.
@@ -210,17 +211,26 @@ class ValueConsumer : Consumer {
     }
   }
 
-  STROBE_DEVICE void start_slice(QuerySums& dq, int slice) const {
-    const Word scores = shared_.scores(score_turn().slot());
-    const Word keys = shared_.keys() + (first_slice() + slice) * KeyTile::kPanelBytes;
-    if constexpr (!config::kInPairs) {
-      start_query_sums(dq, scores, keys);
+  STROBE_DEVICE void start_part(QuerySums& dq, int part) const {
+    ptx::wgmma_fence();
+    if (BlockSlices::is_half(part)) {
+      multiply_part(reinterpret_cast<float(&)[QuerySums::kColumnTiles / 2][4]>(dq.tile[0]), part);
     } else {
-      ptx::wgmma_fence();
-      multiply_query_sums<false>(dq, scores, keys);
-      multiply_query_sums<true>(dq, shared_.partner_scores(),
-                                shared_.partner_keys() + slice * PartnerTile::kPanelBytes);
-      ptx::wgmma_commit();
+      multiply_part(dq.tile[0], part);
+    }
+    ptx::wgmma_commit();
+  }
+  template <int tiles>
+  STROBE_DEVICE void multiply_part(float (&dq)[tiles][4], int part) const {
+    const int panel = BlockSlices::slice(part);
+    const Word offset = BlockSlices::first_column(part) * sizeof(Storage);
+    multiply_query_sums<false>(dq, shared_.scores(score_turn().slot()),
+                               shared_.keys() + panel * KeyTile::kPanelBytes + offset);
+    if constexpr (config::kInPairs) {
+      const int partner_panel = panel - BlockSlices::first_panel();
+      multiply_query_sums<true>(
+          dq, shared_.partner_scores(),
+          shared_.partner_keys() + partner_panel * PartnerTile::kPanelBytes + offset);
     }
   }
 
