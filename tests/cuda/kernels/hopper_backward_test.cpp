@@ -47,7 +47,7 @@ TEST(HopperBackward, ABiasFitsBesideEveryShape) {
   for (const bool deterministic : {false, true}) {
     for (const bool per_query : {false, true}) {
       for (const bool causal : {false, true}) {
-        for (int dim = 8; dim <= 192; dim += 8) {
+        for (int dim = 8; dim <= 256; dim += 8) {
           const auto config = choose_hopper_backward({.dim = dim,
                                                       .value_dim = dim,
                                                       .window_right = causal,
@@ -68,15 +68,14 @@ TEST(HopperBackward, TakesWhatItWasMadeFor) {
         "b1 sq128 h2 d64 bf16 w1:0 bwd", "b1 sq128 h2 d64 bf16 sinks bwd",
         "lq9,3 lk9,3 h2 d64 bf16 bwd", "b1 sq128 h2 d64 bf16 cap1 alibi bwd",
         "b1 sq128 h2 d192 dv128 bf16 bwd", "b1 sq128 h2 d64 bf16 drop0.1 bwd",
-        "b1 sq128 h2 d192 bf16 bias:hqk bwd", "b1 sq128 h2 d60 dv255 bf16 bwd"}) {
+        "b1 sq128 h2 d256 bf16 bias:hqk bwd", "b1 sq128 h2 d60 dv255 bf16 bwd"}) {
     EXPECT_TRUE(takes(Problem::parse(problem), kHopper)) << problem;
   }
   for (const char* problem :
        {"b1 sq128 h2 d64 fp32 bwd", "b1 sq128 h2 d257 bf16 bwd", "b1 sq128 h2 d264 bf16 bwd",
         "b1 sq128 sk1 h2 d64 bf16 bwd", "b1 sq128 h2 d64 dv264 bf16 bwd",
         "b1 sq128 h2 d64 bf16 w0:0 bwd", "b1 sq128 h2 d64 bf16 cap0.1 bwd",
-        "b1 sq128 sk130 h2 d64 bf16 bias:k bwd", "b1 sq128 h2 d200 bf16 bias:k bwd",
-        "b1 sq128 h2 d64 bf16"}) {
+        "b1 sq128 sk130 h2 d64 bf16 bias:k bwd", "b1 sq128 h2 d64 bf16"}) {
     EXPECT_FALSE(takes(Problem::parse(problem), kHopper)) << problem;
   }
   EXPECT_FALSE(takes(Problem::parse("b1 sq128 h2 d64 bf16 bwd"), {.major = 8, .minor = 0}));
@@ -164,8 +163,8 @@ TEST(HopperBackward, ItsProductsOverlap) {
              {.dim = dim,
              .value_dim = dim,
              .window_right = true,
-             .bias = dim <= 192,
-             .bias_per_query = dim <= 192}}) {
+             .bias = true,
+             .bias_per_query = true}}) {
       HopperBackwardFeatures short_heads = features;
       short_heads.finishes = may_finish(features);
       const auto kernel = description(choose_hopper_backward(short_heads));

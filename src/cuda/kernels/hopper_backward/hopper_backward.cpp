@@ -154,9 +154,9 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
     everything.softcap = everything.alibi = everything.dropout = true;
     if (dim != 192) add(everything);
     everything.bias = everything.bias_per_query = everything.deterministic = true;
-    if (dim <= 192) add(everything);
+    add(everything);
   }
-  for (const int dim : {64, 128, 192}) {
+  for (const int dim : {64, 128, 192, 256}) {
     for (const bool per_query : {false, true})
       add({.dim = dim,
            .value_dim = dim,
@@ -207,10 +207,7 @@ bool takes(const Problem& problem, const jit::Architecture& architecture) {
   const Window window = problem.effective_window();
   const bool one_key = problem.keys() <= 1 || (window.left == 0 && window.right == 0);
   const bool some = problem.batch > 0 && problem.seqlen_q > 0 && !one_key;
-  // Dims above leave no room in shared memory for a bias and all else that may be asked for.
-  constexpr std::int64_t kMostBiased = 192;
-  const bool biased = !problem.bias || (problem.keys() % 8 == 0 && problem.dim <= kMostBiased &&
-                                        problem.value_dim() <= kMostBiased);
+  const bool biased = !problem.bias || problem.keys() % 8 == 0;
   const HopperBackwardShape shape = choose_hopper_backward(features_of(problem, {}, false)).shape;
   return architecture.major == 9 && architecture.specific && problem.pass == Pass::backward &&
          half && biased && told && some && problem.dim <= kMaxDim &&
