@@ -155,6 +155,22 @@ struct LaneStatistics {
   }
 };
 
+/// exp(x - base). What is rounded off of the difference, and of the power of two that it becomes,
+/// is not small where x is much smaller than the base, as logits are beside the LSE of a long row:
+/// so both are made up for.
+STROBE_DEVICE float exact_exp(float x, float base) {
+  constexpr float kLog2ERest = 1.92596299e-8F;  // of log₂ e
+  constexpr float kLn2 = 0.693147181F;
+  const float difference = x - base;
+  if (difference == minus_infinity()) return 0;
+  const float rest = x - (difference + base);
+  const float power = difference * kLog2E;
+  const float power_rest =
+      fmaf(rest, kLog2E, fmaf(difference, kLog2ERest, fmaf(difference, kLog2E, -power)));
+  const float result = ptx::exp2(power);
+  return fmaf(result * kLn2, power_rest, result);
+}
+
 /// What is differentiated: the scores, the logits that are made of them, or the probabilities.
 enum class Gradient { scores, logits, probabilities };
 
@@ -211,10 +227,10 @@ struct ScoreBlock {
   }
 
  private:
-  /// `base` holds what RowStatistics says; exactness wants the difference before the unit.
+  /// `base` holds what RowStatistics says.
   STROBE_DEVICE float probability(float x, float base) const {
     if constexpr (kExact) {
-      return ptx::exp2(((kMakesLogits ? x : x * params.scale) - base) * kLog2E);
+      return exact_exp(kMakesLogits ? x : x * params.scale, base);
     } else {
       return ptx::exp2(fmaf(x, kMakesLogits ? kLog2E : params.scale * kLog2E, -base));
     }
