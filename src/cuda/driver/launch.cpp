@@ -2,6 +2,11 @@
 
 namespace strobe::cuda::driver {
 
+bool kernels_may_overlap() {
+  constexpr int kFirstVersion = 12030;
+  return found().version >= kFirstVersion;
+}
+
 void launch_with(const Function& function, const LaunchShape& shape, abi::Stream stream,
                  void** parameters) {
   abi::LaunchAttribute attributes[2] = {};

@@ -15,6 +15,9 @@ struct LaunchShape {
   bool overlaps_previous = false;
 };
 
+/// Whether kernels may be launched so: graphs know of it since CUDA 12.3.
+bool kernels_may_overlap();
+
 /// `parameters` points to the address of each of the kernel's parameters. Ordered on the stream,
 /// whose context must be current.
 void launch_with(const Function& function, const LaunchShape& shape, abi::Stream stream,

@@ -3,6 +3,7 @@
 // portable_backward's rows.cu.
 
 #include "device/packed_blocks.cuh"
+#include "device/ptx/stream_order.cuh"
 #include "device/ptx/warpgroup.cuh"
 #include "kernels/hopper_backward/query_rows.cuh"
 #include "kernels/portable_backward/hidden_gradients.cuh"
@@ -101,6 +102,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     hopper_finish(const __grid_constant__ Params params, const unsigned* not_finite) {
   extern __shared__ uint4 staging[];
   static_assert(Rows::RowTile::kBytes <= config::kDynamicSharedBytes);
+  ptx::wait_for_kernel_before();
   if (config::kIsFinished && *not_finite == 0) return;
   const Word sequences = config::kVariableLength ? 1 : static_cast<Word>(params.sequences);
   const Word tiles = sequences * static_cast<Word>(params.heads) * static_cast<Word>(params.blocks);

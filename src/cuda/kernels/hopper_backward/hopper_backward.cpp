@@ -414,7 +414,8 @@ void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) 
                  {.grid = {.x = static_cast<unsigned>(key_blocks_ * problem_.kv_heads())},
                   .block = {.x = static_cast<unsigned>(HopperBackwardConfig::kThreads)},
                   .cluster = {.x = static_cast<unsigned>(shape.blocks_together())},
-                  .dynamic_shared_bytes = shared_bytes(config_)},
+                  .dynamic_shared_bytes = shared_bytes(config_),
+                  .overlaps_previous = driver::kernels_may_overlap()},
                  stream, map(tensors.q, shape.block_queries), map(tensors.k, shape.block_keys()),
                  map(tensors.v, shape.block_keys()), map(tensors.dout, shape.block_queries),
                  gradient_map(tensors.dk, config_.features.dim),
@@ -423,7 +424,8 @@ void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) 
                  {.grid = {.x = static_cast<unsigned>(
                                std::min(most_finishers, problem_.heads * query_blocks_))},
                   .block = {.x = kFinishThreads},
-                  .dynamic_shared_bytes = finish_shared_bytes(config_)},
+                  .dynamic_shared_bytes = finish_shared_bytes(config_),
+                  .overlaps_previous = driver::kernels_may_overlap()},
                  stream, rows, static_cast<const unsigned*>(values.not_finite));
   if (rows.dbias != nullptr) bias_gradients_.compute(problem_, rows, stream);
 }

@@ -2,8 +2,10 @@
 // through the blocks of queries that see them, of all query heads of the group, so that dk and dv
 // are summed in registers in a fixed order; dq leaves block by block and is added up in memory,
 // where the last to add to a head's may also convert it. The first warpgroup loads and adds, and
-// gives most of its registers to the others, which compute.
+// gives most of its registers to the others, which compute. It may be started while the statistics
+// of queries are still being computed: who needs them, or what is cleared with them, waits.
 
+#include "device/ptx/stream_order.cuh"
 #include "kernels/hopper_backward/key_value_consumer.cuh"
 #include "kernels/hopper_backward/producers.cuh"
 #include "kernels/hopper_backward/split_consumers.cuh"
@@ -14,6 +16,7 @@ namespace {
 STROBE_DEVICE void consume(const Shared& shared, const Params& params, int warpgroup,
                            const TensorMap& dk_map, const TensorMap& dv_map) {
   if constexpr (config::kFinishes && !kHandsSlicesOver) {
+    ptx::wait_for_kernel_before();
     if (lane_index() == 0) HeadSums(params).wait_until_clear();
     __syncwarp();
   }
@@ -71,11 +74,15 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
   if constexpr (config::kInPairs) ptx::sync_cluster();
   if constexpr (kQueriesEnd) {
     const KeyBlock block = shared.key_block(params);
-    if (!is_seen(params, block)) return clear_gradients(params, block);
+    if (!is_seen(params, block)) {
+      ptx::wait_for_kernel_before();  // or this kernel might end first, and the next one begin
+      return clear_gradients(params, block);
+    }
   }
 
   if (warp < 4) {
     ptx::give_registers<config::kProducerRegisters>();
+    if (warp == 1 || warp == 3) ptx::wait_for_kernel_before();
     if (warp == 1) StatisticsLoader(shared, params, bias_map).run();
     if (config::kFinishes && warp == 3) HeadSums(params).clear_next();
     if (KeyHeads::kByWarp && warp == 2) load_keys(shared, params, key_map, value_map);
@@ -87,6 +94,7 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
       if (warp == 3) ScoreSender(shared, params).run();
     }
     if (warp >= 2 && warp - 2 < config::kSliceWriters) {
+      ptx::wait_for_kernel_before();
       if constexpr (kHandsSlicesOver) SliceAdder(shared, params, warp - 2).run();
       if constexpr (kTakesTurns) TurnKeeper(shared, params, warp - 2).run();
     }

@@ -2,6 +2,7 @@
 // gradients of sinks, and after it dq from its sums.
 
 #include "device/chunk.cuh"
+#include "device/ptx/stream_order.cuh"
 #include "kernels/portable_backward/hidden_gradients.cuh"
 #include "kernels/portable_backward/query_sums.cuh"
 
@@ -232,6 +233,7 @@ STROBE_DEVICE void repair_chunks(const Params& params, int head, Wide row, int c
 /// in memory, then as many as one likes.
 extern "C" __global__ void __launch_bounds__(kThreads)
     portable_row_statistics(const __grid_constant__ Params params) {
+  ptx::let_next_kernel_start();
   const int head = static_cast<int>(blockIdx.x);
   const Wide rows = used_rows(params);
   const Wide step = static_cast<Wide>(gridDim.y) * kRowsAtOnce;
