@@ -81,19 +81,24 @@ TEST(HopperForward, TheReferenceIsFixedWhereThereAreManyKeys) {
                          SoftmaxReference wanted = SoftmaxReference::automatic) {
     return choose_reference(features, {.queries = 1, .keys = keys, .heads = 1}, wanted);
   };
-  EXPECT_EQ(choose({.dim = 64, .value_dim = 64}, 2048), Reference::fixed);
-  EXPECT_EQ(choose({.dim = 64, .value_dim = 64}, 2047), Reference::running)
-      << "to multiply a block again would take long";
-  EXPECT_EQ(choose({}, 2048), Reference::fixed);
-  EXPECT_EQ(choose({}, 2047), Reference::running);
-  for (const int dim : {64, 128}) {
-    const HopperForwardFeatures causal{.dim = dim, .value_dim = dim, .window_right = true};
-    EXPECT_EQ(choose(causal, 2048), Reference::fixed) << dim;
-    EXPECT_EQ(choose(causal, 2047), Reference::running) << dim;
-  }
+  const auto expect_from = [&](const HopperForwardFeatures& features, long long keys) {
+    EXPECT_EQ(choose(features, keys), Reference::fixed) << features.dim;
+    EXPECT_EQ(choose(features, keys - 1), Reference::running) << features.dim;
+  };
+  expect_from({.dim = 64, .value_dim = 64}, 512);
+  expect_from({}, 1024);
+  for (const int dim : {64, 128})  // who asks for tiles may multiply again in each of them
+    expect_from({.dim = dim, .value_dim = dim, .window_right = true}, 2048);
+  expect_from({.variable_length = true}, 2048);
   EXPECT_EQ(choose({.window_right = true, .variable_length = true}, 16384), Reference::fixed);
   EXPECT_EQ(choose({.dim = 96, .value_dim = 96}, 16384), Reference::running);
   EXPECT_EQ(choose({.dim = 192, .value_dim = 128}, 16384), Reference::running);
+  const HopperForwardFeatures causal{.window_right = true};
+  const auto work = [](long long keys) {
+    return hopper_forward::Work{.queries = keys, .keys = keys, .heads = 256};
+  };
+  EXPECT_EQ(choose_reference(causal, work(1024)), Reference::fixed) << "handed out in pairs";
+  EXPECT_EQ(choose_reference(causal, work(896)), Reference::running);
   EXPECT_EQ(choose({}, 16384, SoftmaxReference::running), Reference::running);
   EXPECT_EQ(choose({}, 1, SoftmaxReference::fixed), Reference::fixed);
   for (const auto wanted : {SoftmaxReference::automatic, SoftmaxReference::fixed}) {

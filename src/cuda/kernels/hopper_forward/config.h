@@ -198,23 +198,6 @@ constexpr bool suits_pairs(const HopperForwardFeatures& features, const HopperFo
 
 }  // namespace hopper_forward
 
-/// What weights are best relative to, if nothing else is asked for. A fixed reference saves the
-/// search for a row's maximum, and a block that it is too low for is multiplied again once a tile.
-/// That must take no more than a seventh of a tile's time, whatever the inputs are: so there must
-/// be many keys. Windows have few; where logits are made or dims are large, the search costs
-/// little, and from 64 to 96 registers are too few for both it and a large tile.
-constexpr Reference choose_reference(const HopperForwardFeatures& features,
-                                     const hopper_forward::Work& work,
-                                     SoftmaxReference wanted = SoftmaxReference::automatic) {
-  const int dim = most_columns(features);
-  constexpr long long kManyKeys = 2048;
-  const bool possible = !features.window_left && !makes_logits(features) && !features.dropout;
-  const bool worth_it = work.keys >= kManyKeys && (dim <= 64 || (dim > 96 && dim <= 128));
-  const bool fixed =
-      wanted == SoftmaxReference::fixed || (wanted == SoftmaxReference::automatic && worth_it);
-  return possible && fixed ? Reference::fixed : Reference::running;
-}
-
 /// The first candidate that keeps all multiprocessors about as busy as any would.
 inline HopperForwardConfig choose_hopper_forward(const HopperForwardFeatures& features,
                                                  const hopper_forward::Work& work) {
@@ -234,6 +217,36 @@ inline HopperForwardConfig choose_hopper_forward(const HopperForwardFeatures& fe
   }
   shape.pairs = suits_pairs(features, shape, work);
   return {features, shape};
+}
+
+/// How many keys a fixed reference is worth it for. It saves the search for a row's maximum, and a
+/// block that it is too low for is multiplied again, which must take no more than a seventh of the
+/// time whatever the inputs are: once for some tiles where their order is known, see Consumer, and
+/// once a tile where it is not. At dims up to 64, masks leave too few registers to let hidden
+/// blocks pass as well.
+inline long long fewest_keys_for_fixed(const HopperForwardFeatures& features,
+                                       const hopper_forward::Work& work) {
+  constexpr long long kFew = 512;
+  constexpr long long kSome = 1024;
+  constexpr long long kMany = 2048;
+  if (asks_for_tiles(features, choose_hopper_forward(features, work).shape)) return kMany;
+  if (most_columns(features) > 64) return kSome;
+  return features.window_right ? kMany : kFew;
+}
+
+/// What weights are best relative to, if nothing else is asked for. Windows have few keys; where
+/// logits are made or dims are large, the search costs little, and from 64 to 96 registers are too
+/// few for both it and a large tile.
+inline Reference choose_reference(HopperForwardFeatures features, const hopper_forward::Work& work,
+                                  SoftmaxReference wanted = SoftmaxReference::automatic) {
+  const bool possible = !features.window_left && !makes_logits(features) && !features.dropout;
+  if (!possible || wanted == SoftmaxReference::running) return Reference::running;
+  if (wanted == SoftmaxReference::fixed) return Reference::fixed;
+  const int dim = most_columns(features);
+  features.reference = Reference::fixed;
+  const bool worth_it = (dim <= 64 || (dim > 96 && dim <= 128)) &&
+                        work.keys >= fewest_keys_for_fixed(features, work);
+  return worth_it ? Reference::fixed : Reference::running;
 }
 
 /// kReference
