@@ -56,4 +56,20 @@ STROBE_DEVICE float over_row(float x, Combine combine) {
   return combine(x, __shfl_xor_sync(kAllLanes, x, 2));
 }
 
+/// Of the four lanes that share a row, the i-th gets the i-th word of each, in their order.
+STROBE_DEVICE void transpose_among_four_lanes(Word (&words)[4]) {
+#pragma unroll
+  for (int distance = 1; distance <= 2; distance *= 2) {
+    const bool upper = (lane_index() & distance) != 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if ((i & distance) != 0) continue;
+      Word& low = words[i];
+      Word& high = words[i + distance];
+      const Word theirs = __shfl_xor_sync(kAllLanes, upper ? low : high, distance);
+      (upper ? low : high) = theirs;
+    }
+  }
+}
+
 }  // namespace strobe::cuda

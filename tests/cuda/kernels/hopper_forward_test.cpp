@@ -120,6 +120,19 @@ TEST(HopperForward, PairsAreHandedOutWhereTheyFillTheGpu) {
   EXPECT_FALSE(pairs({.window_right = true, .variable_length = true}, 16384, 16));
 }
 
+TEST(HopperForward, StoresFromRegistersWhereQueriesHaveOneSlotAndTilesAreShort) {
+  const auto from_registers = [](const HopperForwardFeatures& features, long long length) {
+    return choose_hopper_forward(features, {.queries = length, .keys = length, .heads = 4096})
+        .shape.stores_from_registers;
+  };
+  EXPECT_TRUE(from_registers({.dim = 256, .value_dim = 256}, 512));
+  EXPECT_TRUE(from_registers({.dim = 192, .value_dim = 192, .window_right = true}, 2048));
+  EXPECT_FALSE(from_registers({.dim = 256, .value_dim = 256}, 4096)) << "tiles are long";
+  EXPECT_FALSE(from_registers({}, 512)) << "queries have two slots";
+  EXPECT_FALSE(from_registers({.dim = 136, .value_dim = 136}, 1536)) << "three warpgroups";
+  EXPECT_FALSE(from_registers({.dim = 250, .value_dim = 250}, 512)) << "rows are no whole chunks";
+}
+
 TEST(HopperForward, TakesWhatItWasMadeFor) {
   for (const char* problem :
        {"b1 sq128 h2 d64 bf16", "b2 sq5 sk3 h4 hk2 d128 fp16 causal", "b1 sq9 h1 d8 bf16",

@@ -74,7 +74,7 @@ TEST(HopperForwardVariants, FitAndCanBeReadAgain) {
         const auto config = hopper_forward::parse_variant(text, features, kWork);
         ASSERT_TRUE(config);
         EXPECT_EQ(hopper_forward::variant_text(config->shape), text);
-        EXPECT_EQ(config->shape.pairs, suits_pairs(features, shape, kWork));
+        EXPECT_EQ(config->shape, suited(shape, features, kWork));
         EXPECT_LE(shared_bytes(*config), shared_memory_of(90).per_block);
         EXPECT_LE(shape.block_keys * 3 / 4 + value_dim / 2, config->consumer_registers());
         EXPECT_GE(config->producer_registers(), 24);

@@ -54,9 +54,15 @@ struct HopperForwardShape {
   int query_slots = 2;  ///< with two, a tile's first scores overlap with the last output before
   bool pairs = false;   ///< where later queries take longer, a block has a long tile and a short
                         ///< one; else it asks for the next when it is done
+  bool stores_from_registers = false;  ///< the output, which needs no slot of queries then
 
   bool operator==(const HopperForwardShape&) const = default;
 };
+
+/// Whether rows of the output are whole chunks that lie where the kernel's tiles have them.
+constexpr bool stores_whole_chunks(const HopperForwardFeatures& features) {
+  return !features.shifted && features.value_dim % kChunkElements == 0;
+}
 
 /// Whether blocks ask for their tiles, because some take longer than others.
 constexpr bool asks_for_tiles(const HopperForwardFeatures& features,
@@ -196,6 +202,24 @@ constexpr bool suits_pairs(const HopperForwardFeatures& features, const HopperFo
   return rounds * work.multiprocessors * 24 <= pairs * 25;
 }
 
+/// Whether the output is best stored from registers: then the next queries are on their way as soon
+/// as the last scores of a tile are there, where they have one slot. It takes longer than by way of
+/// that slot, which shows where tiles have many keys or three warpgroups wait for each other.
+constexpr bool suits_stores_from_registers(const HopperForwardFeatures& features,
+                                           const HopperForwardShape& shape, const Work& work) {
+  constexpr long long kManyKeys = 4096;
+  return shape.query_slots == 1 && shape.warpgroups == 2 && stores_whole_chunks(features) &&
+         work.keys < kManyKeys;
+}
+
+/// The shape with what follows from the work.
+constexpr HopperForwardShape suited(HopperForwardShape shape, const HopperForwardFeatures& features,
+                                    const Work& work) {
+  shape.pairs = suits_pairs(features, shape, work);
+  shape.stores_from_registers = suits_stores_from_registers(features, shape, work);
+  return shape;
+}
+
 }  // namespace hopper_forward
 
 /// The first candidate that keeps all multiprocessors about as busy as any would.
@@ -215,8 +239,7 @@ inline HopperForwardConfig choose_hopper_forward(const HopperForwardFeatures& fe
       break;
     }
   }
-  shape.pairs = suits_pairs(features, shape, work);
-  return {features, shape};
+  return {features, suited(shape, features, work)};
 }
 
 /// How many keys a fixed reference is worth it for. It saves the search for a row's maximum, and a
@@ -282,6 +305,7 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
                         {"kLastQueriesFirst", last_queries_first(features)},
                         {"kAsksForTiles", asks_for_tiles(features, shape)},
                         {"kPairs", shape.pairs},
+                        {"kStoresFromRegisters", shape.stores_from_registers},
                         {"kBlockKeys", shape.block_keys},
                         {"kWarpgroups", shape.warpgroups},
                         {"kStages", shape.stages},

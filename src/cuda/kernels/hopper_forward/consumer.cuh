@@ -65,7 +65,7 @@ class Consumer {
         go_over();
       } else {
         end(tile());
-        give_queries_back();
+        if constexpr (!config::kStoresFromRegisters) give_queries_back();
         const bool more = next_tile();
         give_tile_back();
         if (!more) return;
@@ -288,6 +288,7 @@ class Consumer {
     start_scores_of_block();
     turns_.pass();
     finish_scores<0>();
+    give_queries_back_after(last_block());
     take_first();
     pack<Element>(weights_, scores_);
     output_.clear();
@@ -325,8 +326,10 @@ class Consumer {
       // Now, for all warps must come to where products are awaited, and some may go on alone.
       finish_output();
       if (!fits) rescale = take_again(factor);
+      give_queries_back_after(block);
       give_keys_back();
     } else {
+      give_queries_back_after(block);
       make_logits(block);
       if (may_hide && !blocks.is_full(block)) hide_scores(block);
       rescale = softmax_.take(scores_, factor);
@@ -374,17 +377,28 @@ class Consumer {
     start_output_of_block();
     finish_output();
     store(done, softmax_);
-    if (lane_index() == 0) ptx::wait_until_stores_have_read();
-    __syncwarp();
+    if constexpr (!config::kStoresFromRegisters) {
+      if (lane_index() == 0) ptx::wait_until_stores_have_read();
+      __syncwarp();
+    }
   }
 
-  /// By way of where its queries were, which no warp multiplies any more. If those have one slot,
-  /// the tile is still the present one.
+  /// If not from registers, by way of where its queries were, which no warp multiplies any more. If
+  /// those have one slot, the tile is still the present one.
   STROBE_DEVICE void store(const Tile& tile, Softmax& softmax) {
     turns_.gather();
     const Epilogue epilogue(params_, output_map_, tile, warpgroup_);
     epilogue.store(output_, softmax, shared_.queries(query_turn().slot_before(), warpgroup_));
     storing_ = true;
+  }
+
+  /// If that was the last block of the tile whose scores were needed, and the output does not need
+  /// the queries' place.
+  STROBE_DEVICE void give_queries_back_after(int block) const {
+    if constexpr (config::kStoresFromRegisters) {
+      if (block == tile().first_block() && lane_index() == 0)
+        queries().release(query_turn().slot());
+    }
   }
 
   /// The output of the tile before was staged where its queries had been: gives that slot back once

@@ -18,23 +18,18 @@ class Epilogue {
         tile_(tile),
         first_query_(tile.first_query + warpgroup * kWarpgroupRows + warp_in_group() * kWarpRows) {}
 
-  /// Normalises the rows, and starts to store them by way of `staging`, where the warpgroup's
-  /// queries were. No warp waits for another. When it returns, the first lane's stores may still be
-  /// reading there.
+  /// Normalises the rows, and starts to store them, if not from registers then by way of `staging`,
+  /// where the warpgroup's queries were. No warp waits for another. When it returns, the first
+  /// lane's stores may still be reading there.
   STROBE_DEVICE void store(Output& output, Softmax& softmax, Word staging) const {
     softmax.finish();
     RowResult results[Output::kRows];
     bool wrong = normalise(output, softmax, results);
-    stage<Element, OutputTile>(staging, output.tile[0]);
-    ptx::fence_async_proxy();
     if constexpr (kMayBeWrong) wrong = __any_sync(kAllLanes, wrong);
-    __syncwarp();
-    const bool cut = uniform(first_query_ + kWarpRows > sequence().length_q);
-    if (!kWholeChunks || (config::kVariableLength && cut)) {
-      store_rows(staging);
-      __syncwarp();
-    } else if (lane_index() == 0 && first_query_ < sequence().length_q) {
-      store_boxes(staging + warp_in_group() * kWarpRows * OutputTile::kLineBytes);
+    if constexpr (config::kStoresFromRegisters) {
+      store_chunks(output);
+    } else {
+      store_staged(output, staging);
     }
     __syncwarp();
     store_lse(results);
@@ -44,6 +39,40 @@ class Epilogue {
   }
 
  private:
+  STROBE_DEVICE void store_staged(Output& output, Word staging) const {
+    stage<Element, OutputTile>(staging, output.tile[0]);
+    ptx::fence_async_proxy();
+    __syncwarp();
+    const bool cut = uniform(first_query_ + kWarpRows > sequence().length_q);
+    if (!kWholeChunks || (config::kVariableLength && cut)) {
+      store_rows(staging);
+    } else if (lane_index() == 0 && first_query_ < sequence().length_q) {
+      store_boxes(staging + warp_in_group() * kWarpRows * OutputTile::kLineBytes);
+    }
+  }
+
+  /// Four lanes have two columns each of every eight: each of them gathers every fourth chunk.
+  STROBE_DEVICE void store_chunks(Output& output) const {
+#pragma unroll
+    for (int r = 0; r < Output::kRows; ++r) {
+      const int query = first_query_ + Output::row_index(r);
+      const bool exists = query < sequence().length_q;
+      Storage* const row = output_rows() + query * params_.out_strides.row;
+#pragma unroll
+      for (int c = 0; c < Output::kColumnTiles; c += 4) {
+        Word words[4] = {};
+#pragma unroll
+        for (int i = 0; i < 4 && c + i < Output::kColumnTiles; ++i)
+          words[i] = Element::pack(output.at(r, c + i, 0), output.at(r, c + i, 1));
+        transpose_among_four_lanes(words);
+        const int chunk = c + lane_index() % 4;
+        if (exists && chunk < Output::kColumnTiles) {
+          reinterpret_cast<uint4*>(row)[chunk] = {words[0], words[1], words[2], words[3]};
+        }
+      }
+    }
+  }
+
   STROBE_DEVICE Sequence sequence() const { return sequence_of(params_, tile_); }
 
   /// Returns whether a row came out wrong; see HiddenValues.

@@ -24,11 +24,6 @@ HopperForwardFeatures features_of(const Problem& problem) {
   return features;
 }
 
-/// Whether the copy unit stores rows, which must be whole chunks.
-bool stores_boxes(const HopperForwardFeatures& features) {
-  return !features.shifted && features.value_dim % kChunkElements == 0;
-}
-
 std::int64_t query_blocks(const Problem& problem, const HopperForwardConfig& config) {
   return (problem.seqlen_q + config.block_queries() - 1) / config.block_queries();
 }
@@ -105,9 +100,9 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
       add({.dim = dim, .value_dim = dim, .window_right = causal}, kShort);
     add({.dim = dim, .value_dim = dim, .window_left = true, .window_right = true}, kShort);
   }
-  for (const bool causal : {false, true}) {
-    add({.window_right = causal}, kLong);
-    add({.dim = 64, .value_dim = 64, .window_right = causal}, kLong);
+  for (const int dim : {64, 128, 192, 256}) {
+    for (const bool causal : {false, true})
+      add({.dim = dim, .value_dim = dim, .window_right = causal}, kLong);
   }
   add({.window_left = true}, kLong);
   add({.dim = 64, .value_dim = 64, .window_left = true, .window_right = true}, kLong);
@@ -210,7 +205,7 @@ bool Forward::takes(const HopperForwardFeatures& features, const Tensors& tensor
     return has_dense_heads(tensors.q) && has_dense_heads(tensors.k) && has_dense_heads(tensors.v);
   }
   return has_boxes(tensors.q) && has_boxes(tensors.k) && has_boxes(tensors.v) &&
-         (!stores_boxes(features) || has_boxes(tensors.out));
+         (!stores_whole_chunks(features) || has_boxes(tensors.out));
 }
 
 std::vector<std::string> variants(const Problem& problem, const PlanOptions& options,
@@ -279,6 +274,7 @@ TuningRecord Forward::tuning() const {
           {"tiles", shape.pairs                               ? "in pairs"
                     : asks_for_tiles(config_.features, shape) ? "on demand"
                                                               : "in order"},
+          {"output", shape.stores_from_registers ? "from registers" : "by the copy unit"},
           {"heads", config_.features.shifted ? "within chunks" : "at chunks"},
           {"reference", config_.features.reference == Reference::fixed ? "fixed" : "running"},
           {"registers", concat(kernel_->resources().front().registers)},
@@ -328,7 +324,7 @@ abi::TensorMap Forward::map(const TensorView& view, int box_rows) const {
 }
 
 abi::TensorMap Forward::output_map(const TensorView& out) const {
-  return stores_boxes(config_.features) ? tensor_map(out, kWarpRows) : abi::TensorMap{};
+  return stores_whole_chunks(config_.features) ? tensor_map(out, kWarpRows) : abi::TensorMap{};
 }
 
 abi::TensorMap Forward::bias_map(const Tensors& tensors) const {

@@ -41,7 +41,8 @@ using ValueHeads = BlockHeads<ValueTile, config::kValueDim>;
 
 /// Whether lanes may read rows of the output in the slot of queries by which it is stored: then
 /// each of them gives it back, else one of a warp does.
-constexpr bool kLanesGiveQueriesBack = !kWholeChunks || config::kVariableLength;
+constexpr bool kLanesGiveQueriesBack =
+    !config::kStoresFromRegisters && (!kWholeChunks || config::kVariableLength);
 
 using Scores = Accumulator<1, config::kBlockKeys / 8>;
 using Output = Accumulator<1, config::kValueColumns / 8>;

@@ -60,7 +60,7 @@ std::optional<HopperForwardConfig> parse_variant(std::string_view text,
       shape.block_keys % 16 == 0 && within(shape.block_keys, 16, kMostKeys) &&
       within(shape.query_slots, 1, kMostSlots) && within(shape.stages, 1, kMostStages);
   if (!right || !fits(config)) return std::nullopt;
-  shape.pairs = suits_pairs(features, shape, work);
+  shape = suited(shape, features, work);
   return config;
 }
 
