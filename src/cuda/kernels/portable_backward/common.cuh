@@ -171,6 +171,11 @@ STROBE_DEVICE float exact_exp(float x, float base) {
   return fmaf(result * kLn2, power_rest, result);
 }
 
+/// `base` holds what RowStatistics says.
+STROBE_DEVICE float sink_probability(float sink, float base) {
+  return kExact ? exact_exp(sink, base) : ptx::exp2(fmaf(sink, kLog2E, -base));
+}
+
 /// What is differentiated: the scores, the logits that are made of them, or the probabilities.
 enum class Gradient { scores, logits, probabilities };
 

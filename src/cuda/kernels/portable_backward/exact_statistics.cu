@@ -40,8 +40,7 @@ STROBE_DEVICE void store(const Params& params, const QueryBlock& block, int row,
   RowStatistics& statistics = params.statistics[place];
   if (params.sinks != nullptr) {
     const float sink = params.sinks[block.head()];
-    sums.weights += kExact ? ptx::exp2((sink - statistics.base) * kLog2E)
-                           : ptx::exp2(fmaf(sink, kLog2E, -statistics.base));
+    sums.weights += sink_probability(sink, statistics.base);
   }
   const bool sees_nothing = statistics.base == -minus_infinity();
   statistics.delta = sees_nothing ? 0.0F : static_cast<float>(sums.dots / sums.weights);

@@ -257,13 +257,14 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     portable_sink_gradients(const __grid_constant__ Params params) {
   __shared__ float warp_sums[config::kWarps];
   const int head = static_cast<int>(blockIdx.x);
-  const float sink = params.sinks[head] * (kExact ? 1.0F : kLog2E);
-  const RowStatistics* statistics = params.statistics + head * params.rows;
+  const float sink = params.sinks[head];
+  const Wide first = head * params.rows;
   const Wide rows = used_rows(params);
   float sum = 0;
   for (Wide row = static_cast<Wide>(threadIdx.x); row < rows; row += kThreads) {
-    const RowStatistics one = statistics[row];
-    const float p = ptx::exp2((sink - one.base) * (kExact ? kLog2E : 1.0F));
+    const RowStatistics one = params.statistics[first + row];
+    float p = sink_probability(sink, one.base);
+    if constexpr (kExact) p = fmaf(p, params.corrections[first + row], p);
     sum += p * one.delta;
   }
 #pragma unroll
