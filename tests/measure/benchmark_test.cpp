@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -43,23 +44,30 @@ class Lazy final : public Fake {
   mutable int diligent_;
 };
 
-/// Returns with everything written, and goes on writing.
+/// Returns with everything written, and goes on writing until it runs again: for as long as it is
+/// looked for, which is as long as it ran, so that a busy machine finds it too.
 class Straggler final : public Fake {
  public:
-  ~Straggler() override {
-    if (thread_.joinable()) thread_.join();
-  }
+  ~Straggler() override { stop(); }
 
  private:
   void execute(const Plan& plan, const Tensors& tensors, void* space, Stream s) const override {
-    if (thread_.joinable()) thread_.join();
+    stop();
     Fake::execute(plan, tensors, space, s);
-    auto* const last = static_cast<float*>(tensors.out.data);
-    thread_ = std::thread([last] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      *last = 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    running_ = true;
+    thread_ = std::thread([this, last = static_cast<float*>(tensors.out.data)] {
+      while (running_) {
+        *last = 1;
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
     });
   }
+  void stop() const {
+    running_ = false;
+    if (thread_.joinable()) thread_.join();
+  }
+  mutable std::atomic<bool> running_{false};
   mutable std::thread thread_;
 };
 

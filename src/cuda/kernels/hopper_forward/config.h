@@ -267,8 +267,8 @@ inline Reference choose_reference(HopperForwardFeatures features, const hopper_f
   if (wanted == SoftmaxReference::fixed) return Reference::fixed;
   const int dim = most_columns(features);
   features.reference = Reference::fixed;
-  const bool worth_it = (dim <= 64 || (dim > 96 && dim <= 128)) &&
-                        work.keys >= fewest_keys_for_fixed(features, work);
+  const bool worth_it =
+      (dim <= 64 || (dim > 96 && dim <= 128)) && work.keys >= fewest_keys_for_fixed(features, work);
   return worth_it ? Reference::fixed : Reference::running;
 }
 

@@ -39,6 +39,8 @@ class Epilogue {
   }
 
  private:
+  STROBE_DEVICE Sequence sequence() const { return sequence_of(params_, tile_); }
+
   STROBE_DEVICE void store_staged(Output& output, Word staging) const {
     stage<Element, OutputTile>(staging, output.tile[0]);
     ptx::fence_async_proxy();
@@ -66,14 +68,11 @@ class Epilogue {
           words[i] = Element::pack(output.at(r, c + i, 0), output.at(r, c + i, 1));
         transpose_among_four_lanes(words);
         const int chunk = c + lane_index() % 4;
-        if (exists && chunk < Output::kColumnTiles) {
-          reinterpret_cast<uint4*>(row)[chunk] = {words[0], words[1], words[2], words[3]};
-        }
+        const uint4 whole = {words[0], words[1], words[2], words[3]};
+        if (exists && chunk < Output::kColumnTiles) reinterpret_cast<uint4*>(row)[chunk] = whole;
       }
     }
   }
-
-  STROBE_DEVICE Sequence sequence() const { return sequence_of(params_, tile_); }
 
   /// Returns whether a row came out wrong; see HiddenValues.
   STROBE_DEVICE bool normalise(Output& output, const Softmax& softmax,
