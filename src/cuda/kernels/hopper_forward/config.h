@@ -203,8 +203,8 @@ constexpr bool suits_pairs(const HopperForwardFeatures& features, const HopperFo
 }
 
 /// Whether the output is best stored from registers: then the next queries are on their way as soon
-/// as the last scores of a tile are there, where they have one slot. It takes longer than by way of
-/// that slot, which shows where tiles have many keys or three warpgroups wait for each other.
+/// as the last scores of a tile are there, where they have one slot. With many keys, and with three
+/// warpgroups, it was measured to be slower than by way of that slot.
 constexpr bool suits_stores_from_registers(const HopperForwardFeatures& features,
                                            const HopperForwardShape& shape, const Work& work) {
   constexpr long long kManyKeys = 4096;
