@@ -73,7 +73,10 @@ TEST_P(FlashRounding, IsExactByTheRule) {
       {"b5 sq24 sk323 lq1,1,1,1,1 lk129,0,64,300,1 h8 hk1 d128 fp32 scale0.0078125 bwd",
        {.seed = 102844, .storage = lab::Storage::noncontiguous_dout}},
       {"b2 sq256 sk512 h7 hk1 d203 fp32 w512: sinks",
-       {.seed = 101038, .storage = lab::Storage::transposed}}};
+       {.seed = 101038, .storage = lab::Storage::transposed}},
+      // Sums of probabilities that lose more than the LSE they are to correct.
+      {"b1 sq4 sk300 h2 hk1 d32 fp32 scale0.01 bwd", {.seed = 7}},
+      {"b1 sq4 sk300 h2 hk1 d32 fp32 scale0.01 bwd", {.seed = 9}}};
   for (const auto& [text, inputs] : cases) {
     const lab::Report report =
         lab::verify({Problem::parse(text), inputs}, Registry::instance().find("flash"));

@@ -145,18 +145,32 @@ struct TakenExp {
   STROBE_INLINE Vec operator()(Vec p) const { return p; }
 };
 
-/// Sums over a panel's rows, lane by lane: of p, and of p * dp.
+/// Sums over a panel's rows, lane by lane: of p, with what its roundings lost, and of p * dp. The
+/// first is there to tell the rounding of an LSE, which one of its own would hide.
 template <int lanes>
 struct RowSums {
   float p[lanes] = {};
+  float p_lost[lanes] = {};
   float dot[lanes] = {};
+
+  /// To a vector of lanes.
+  STROBE_INLINE void add(int first_lane, Vec p_part, Vec dot_part) {
+    const Vec before = load(p + first_lane);
+    const Vec sum = before + p_part;
+    const Vec added = sum - before;
+    const Vec lost = (before - (sum - added)) + (p_part - added);
+    store(p + first_lane, sum);
+    store(p_lost + first_lane, load(p_lost + first_lane) + lost);
+    store(dot + first_lane, load(dot + first_lane) + dot_part);
+  }
 
   /// From the sums to the row statistics of the task.
   void store_statistics(const HeadTask& task, std::int64_t query, std::int64_t count) const {
     for (std::int64_t i = 0; i < count; ++i) {
       const float lse = task.lse[query + i];
       // One, but for the rounding of the LSE.
-      const double sum = p[i] + (task.has_sink ? ::exp(double{task.sink} - lse) : 0.0);
+      const double sum =
+          double{p[i]} + p_lost[i] + (task.has_sink ? ::exp(double{task.sink} - lse) : 0.0);
       const float correction = lse == -kInfinity ? 0.0F : static_cast<float>((1.0 - sum) / sum);
       task.correction[query + i] = correction;
       task.delta[query + i] = dot[i] + dot[i] * correction;
@@ -177,28 +191,35 @@ inline bool take_at_once(std::int64_t rows, float scale, const PanelBuffers<Engi
   return false;
 }
 
+/// How many rows are added up at once: few where sums must lose little.
+template <class Exp>
+constexpr std::int64_t kSummedAtOnce = std::int64_t{1} << 40;
+template <>
+constexpr std::int64_t kSummedAtOnce<PreciseExp> = 16;
+
 /// The same in any case, and adds to the sums.
-template <BackwardEngine Engine, class Exp>
+template <BackwardEngine Engine, class Exp, std::int64_t at_once = kSummedAtOnce<Exp>>
 inline void take_probabilities(std::int64_t rows, float scale, const PanelBuffers<Engine>& panel,
                                const ScoreBuffers<Engine>& scores, RowSums<Engine::kPanel>& sums) {
   if (take_at_once<Engine, Exp>(rows, scale, panel, scores))
-    return take_probabilities<Engine, TakenExp>(rows, scale, panel, scores, sums);
+    return take_probabilities<Engine, TakenExp, at_once>(rows, scale, panel, scores, sums);
   constexpr int kLanes = Engine::kPanel;
   for (int v = 0; v < kLanes / kWidth; ++v) {
-    Vec sum = splat(0.0F);
-    Vec dot = splat(0.0F);
     const Exp exp(scale, load(panel.lse + v * kWidth));
-    for (std::int64_t j = 0; j < rows; ++j) {
-      const std::int64_t at = j * kLanes + v * kWidth;
-      const Vec p = exp(load(scores.logits + at));
-      store(scores.logits + at, p);
-      sum = sum + p;
-      const Vec more = fma(p, load(scores.gradients + at), dot);
-      // Hidden: not even 0 * infinity.
-      dot = Engine::kTakesAnything ? select(equal(p, splat(0.0F)), dot, more) : more;
+    for (std::int64_t part = 0; part < rows; part += at_once) {
+      Vec sum = splat(0.0F);
+      Vec dot = splat(0.0F);
+      for (std::int64_t j = part; j < smaller(part + at_once, rows); ++j) {
+        const std::int64_t at = j * kLanes + v * kWidth;
+        const Vec p = exp(load(scores.logits + at));
+        store(scores.logits + at, p);
+        sum = sum + p;
+        const Vec more = fma(p, load(scores.gradients + at), dot);
+        // Hidden: not even 0 * infinity.
+        dot = Engine::kTakesAnything ? select(equal(p, splat(0.0F)), dot, more) : more;
+      }
+      sums.add(v * kWidth, sum, dot);
     }
-    store(sums.p + v * kWidth, load(sums.p + v * kWidth) + sum);
-    store(sums.dot + v * kWidth, load(sums.dot + v * kWidth) + dot);
   }
 }
 
