@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
+#include "core/convert.h"
 #include "core/text.h"
 #include "core/threads.h"
 #include "reference/oracle_row.h"
@@ -113,13 +115,18 @@ void check_index(const char* name, std::int64_t index, std::int64_t size) {
 }  // namespace
 
 Matrix read_matrix(const TensorView& rows) {
-  Matrix matrix{.columns = rows.shape[1]};
-  matrix.values.reserve(rows.shape[0] * rows.shape[1]);
+  const std::int64_t columns = rows.shape[1];
+  Matrix matrix{.columns = columns, .values = std::vector<float>(rows.shape[0] * columns)};
   for (std::int64_t row = 0; row < rows.shape[0]; ++row) {
-    for (std::int64_t column = 0; column < rows.shape[1]; ++column) {
-      const std::int64_t offset = row_offset(rows, row) + column * rows.strides[1];
-      matrix.values.push_back(load_element(rows.data, offset, rows.dtype));
+    const std::int64_t first = row_offset(rows, row);
+    float* const values = matrix.values.data() + row * columns;
+    if (rows.strides[1] == 1) {
+      const auto bytes = first * static_cast<std::int64_t>(size_of(rows.dtype));
+      widen(static_cast<const std::byte*>(rows.data) + bytes, columns, rows.dtype, values);
+      continue;
     }
+    for (std::int64_t column = 0; column < columns; ++column)
+      values[column] = load_element(rows.data, first + column * rows.strides[1], rows.dtype);
   }
   return matrix;
 }
