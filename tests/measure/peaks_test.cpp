@@ -51,12 +51,13 @@ TEST(Roofline, IsUnknownForADtypeWithoutAPeak) {
   EXPECT_EQ(roofline(Problem::parse("s8 bf16"), kPeaks, Cache::warm).flops_per_second(), 0);
 }
 
-/// A cache folder of the test's own.
+/// A cache folder of the test's own, for others run at the same time.
 class PeaksCache : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::remove_all(folder_); }
 
-  const std::string folder_ = testing::TempDir() + "strobe_peaks_test";
+  const std::string folder_ = testing::TempDir() + "strobe_peaks_test." +
+                              testing::UnitTest::GetInstance()->current_test_info()->name();
   const test::ScopedVariable variable_{"STROBE_CACHE_DIR", folder_.c_str()};
 };
 

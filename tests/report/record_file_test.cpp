@@ -11,7 +11,8 @@ namespace strobe::lab {
 namespace {
 
 std::string file_with(const std::string& text) {
-  const std::string path = testing::TempDir() + "strobe_record_file_test.jsonl";
+  const std::string path = testing::TempDir() + "strobe_record_file_test." +
+                           testing::UnitTest::GetInstance()->current_test_info()->name();
   std::ofstream(path) << text;
   return path;
 }
