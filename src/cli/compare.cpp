@@ -22,6 +22,50 @@ lab::SamplingPolicy policy(const CompareOptions& options) {
   return options.quick ? options.sampling.quick_policy() : options.sampling.policy();
 }
 
+/// What --also takes.
+const std::vector<std::string> kModes = {"deterministic", "tf32", "running", "fixed"};
+
+PlanOptions in_mode(PlanOptions options, const std::string& mode) {
+  if (mode == "deterministic") {
+    options.deterministic = true;
+  } else if (mode == "tf32") {
+    options.tf32 = true;
+  } else {
+    options.reference = *parse_softmax_reference(mode);
+  }
+  return options;
+}
+
+/// How the ways to compute that --also asks for differ from the usual one: " deterministic", or "".
+std::string mode_text(const PlanOptions& options, const PlanOptions& usual) {
+  std::string text;
+  if (options.deterministic != usual.deterministic) text += " deterministic";
+  if (options.tf32 != usual.tf32) text += " tf32";
+  if (options.reference != usual.reference) text += fmt::format(" {}", name_of(options.reference));
+  return text;
+}
+
+/// Every implementation in the usual way, and in each mode that is another one.
+std::vector<lab::Entrant> entrants_of(const Implementations& implementations,
+                                      const CompareOptions& options) {
+  const PlanOptions usual = options.run.plan();
+  std::vector<PlanOptions> ways = {usual};
+  for (const std::string& mode : options.also) {
+    ways.push_back(in_mode(usual, mode));
+    if (mode_text(ways.back(), usual).empty()) {
+      throw InvalidArgument("--also",
+                            fmt::format("is '{}', which all are by the other options; leave it out "
+                                        "of one of them",
+                                        mode));
+    }
+  }
+  std::vector<lab::Entrant> entrants;
+  for (const Implementation* implementation : implementations) {
+    for (const PlanOptions& way : ways) entrants.push_back({implementation, way});
+  }
+  return entrants;
+}
+
 /// The implementation that the others' speed is told against: the one asked for if it ran, else
 /// the last one that did.
 const lab::Benchmark* base_of(const Results& results, const std::string& name) {
@@ -34,16 +78,14 @@ const lab::Benchmark* base_of(const Results& results, const std::string& name) {
   return base;
 }
 
-std::vector<std::string> row_of(const lab::Benchmark& b, const lab::Benchmark* base,
-                                const lab::Peaks& peaks) {
-  if (!b.timed()) {
-    return {b.implementation, std::string(lab::name_of(b.status)), "", "", "", "", "", "", ""};
-  }
+std::vector<std::string> row_of(const lab::Benchmark& b, const std::string& name,
+                                const lab::Benchmark* base, const lab::Peaks& peaks) {
+  if (!b.timed()) return {name, std::string(lab::name_of(b.status)), "", "", "", "", "", "", ""};
   const lab::Statistics& ms = b.measurement.ms;
   const double rate = b.flops_per_second(ms.median);
   const double roof = lab::roofline(b, peaks).flops_per_second();
   const double uncertainty = 100 * ms.relative_uncertainty();
-  return {b.implementation,
+  return {name,
           fmt::format("{:.3f}", ms.median),
           ms.ci95 ? fmt::format("{:.1f} %", uncertainty) : "-",
           fmt::format("{:.4f}", rate / 1e12),
@@ -62,8 +104,8 @@ Results::const_iterator least(const Results& results, const Key& key) {
   });
 }
 
-void print_results(std::FILE* text, const Results& results, const std::string& base_name,
-                   const lab::Peaks& peaks) {
+void print_results(std::FILE* text, const Results& results, const PlanOptions& usual,
+                   const std::string& base_name, const lab::Peaks& peaks) {
   constexpr auto kRight = lab::Align::right;
   lab::Table table({{"Implementation"},
                     {"Time (ms)", kRight},
@@ -75,34 +117,35 @@ void print_results(std::FILE* text, const Results& results, const std::string& b
                     {"Check"},
                     {"Speed-up", kRight}});
   const lab::Benchmark* base = base_of(results, base_name);
-  for (const lab::Benchmark& b : results) table.add_row(row_of(b, base, peaks));
+  const auto name = [&usual](const lab::Benchmark& b) {
+    return b.implementation + mode_text(b.options, usual);
+  };
+  for (const lab::Benchmark& b : results) table.add_row(row_of(b, name(b), base, peaks));
   fmt::print(text, "{}\n{}", results.front().problem.text(), table.render());
   for (const lab::Benchmark& b : results) {
-    if (!b.reason.empty()) fmt::print(text, "{}\n", lab::reason_text(b.implementation, b.reason));
+    if (!b.reason.empty()) fmt::print(text, "{}\n", lab::reason_text(name(b), b.reason));
   }
   if (base != nullptr) {
     const auto fastest = least(results, [](const auto& b) { return b.measurement.ms.median; });
     const auto leanest = least(results, [](const auto& b) { return b.memory.peak(); });
-    fmt::print(text, "Fastest: {} ({:.3f} ms). Lowest memory: {} ({}).\n", fastest->implementation,
-               fastest->measurement.ms.median, leanest->implementation,
+    fmt::print(text, "Fastest: {} ({:.3f} ms). Lowest memory: {} ({}).\n", name(*fastest),
+               fastest->measurement.ms.median, name(*leanest),
                lab::bytes_text(leanest->memory.peak()));
   }
   fmt::print(text, "\n");
   std::fflush(text);
 }
 
-Results compare_on(const Problem& problem, const Implementations& implementations,
+Results compare_on(const Problem& problem, const std::vector<lab::Entrant>& entrants,
                    const CompareOptions& options) {
   try {
     lab::Operands operands({.problem = problem});
     const lab::SpotCheck check(operands, problem.pass);
-    return lab::benchmark(implementations, operands, problem.pass, &check, options.run.plan(),
-                          policy(options));
+    return lab::benchmark(entrants, operands, problem.pass, &check, policy(options));
   } catch (const OutOfMemory& error) {
     Results rows;
-    for (const Implementation* implementation : implementations) {
-      rows.push_back(lab::without_operands(*implementation, problem, options.run.plan(), error));
-    }
+    for (const auto& [implementation, way] : entrants)
+      rows.push_back(lab::without_operands(*implementation, problem, way, error));
     return rows;
   }
 }
@@ -171,6 +214,7 @@ std::vector<Results> compare(const CompareOptions& options) {
   options.run.require_device();
   const std::vector<Problem> problems = options.problems.choose();
   const Implementations implementations = choose_implementations(options, problems);
+  const std::vector<lab::Entrant> entrants = entrants_of(implementations, options);
   const std::string base = choose_base(options, implementations);
   lab::RecordWriter records = options.output.records();
   std::FILE* text = options.output.text();
@@ -181,10 +225,10 @@ std::vector<Results> compare(const CompareOptions& options) {
   Progress progress(problems.size(), !options.output.quiet);
   for (std::size_t i = 0; i < problems.size(); ++i) {
     progress.show(i, problems[i].text());
-    all.push_back(compare_on(problems[i], implementations, options));
+    all.push_back(compare_on(problems[i], entrants, options));
     for (const lab::Benchmark& b : all.back()) records.write(b, peaks);
     progress.clear();
-    print_results(text, all.back(), base, peaks);
+    print_results(text, all.back(), options.run.plan(), base, peaks);
     if (options.output.quiet) continue;
     for (const lab::Benchmark& b : all.back()) warn_of_slowdown(b);
   }
@@ -203,6 +247,13 @@ void add_compare(CLI::App& program, int& status) {
                    "or with --device cuda all there are for GPUs; from Python also its peers")
       ->delimiter(',')
       ->type_name("NAME");
+  command
+      ->add_option("--also", o->also,
+                   "Modes, with commas, in which each is timed once more, in turns with the usual "
+                   "one: deterministic, tf32, or a --reference, running or fixed")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kModes))
+      ->type_name("MODE");
   command
       ->add_option("--base", o->base,
                    "The one that speed-ups are told against; the last one that runs if not given")

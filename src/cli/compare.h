@@ -15,13 +15,14 @@ struct CompareOptions {
   bool quick = false;
   ProblemSetOptions problems{};
   std::vector<std::string> implementations{};
+  std::vector<std::string> also{};  ///< modes in which each is timed once more
   std::string base{};
   RunOptions run{};
   SamplingOptions sampling{.budget_s = 3};
   OutputOptions output{};
 };
 
-/// Rows of one problem, in the order of the implementations.
+/// Rows of one problem, in the order of the implementations and, for each, of its modes.
 using Results = std::vector<lab::Benchmark>;
 
 /// Several implementations on the same problems, printed as they become known. Returns the results

@@ -240,6 +240,23 @@ TEST(Compare, WritesARecordForEveryRow) {
   EXPECT_EQ(lines(outcome.out)[0]["implementation"], "oracle");
 }
 
+TEST(Compare, TimesModesInTurns) {
+  const std::string arguments =
+      "compare --quick --problem 's64 d16 fp32 bwd' --impl standard,flash --also "
+      "deterministic,tf32";
+  const Outcome outcome = strobe(arguments + " --json -");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const auto rows = lines(outcome.out);
+  ASSERT_EQ(rows.size(), 6u);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i]["implementation"], i < 3 ? "standard" : "flash");
+    EXPECT_EQ(rows[i]["sampling"]["interleaved_with"], 5);
+  }
+  const Outcome text = strobe(arguments);
+  for (const char* part : {"flash deterministic ", "flash tf32 ", "standard deterministic "})
+    EXPECT_TRUE(contains(text.out, part)) << part << "\n" << text.out;
+}
+
 TEST(Bench, TakesTheSpellingsOfOtherTools) {
   for (const char* arguments :
        {"--batch 1 --seqlen 32 --nheads 2 --headdim 16 --causal --dtype fp16 --repeats 3 --no-grad",
@@ -349,6 +366,8 @@ TEST(Usage, ErrorsNameWhatIsWrongAndWhatIsAllowed) {
   expect_refusal("bench --impl nobody", 2, "flash, standard, oracle");
   expect_refusal("verify --impl flash,nobody", 2, "flash, standard, oracle");
   expect_refusal("compare --impl nobody", 2, "flash, standard, oracle");
+  expect_refusal("compare --deterministic --also deterministic", 2, "which all are");
+  expect_refusal("compare --also slow", 2, "deterministic");
   expect_refusal("verify --problem 's8 purple'", 2, "purple");
   expect_refusal("verify --problem 'd64'", 2, "length");
   expect_refusal("verify --problem 's8' --grid quick", 2, "--grid");
