@@ -22,30 +22,32 @@ STROBE_DEVICE int elements_before(const Storage* row) {
 }
 
 /// The first column of a tile that is the head's.
-template <int dim>
+template <int dim, int unit = kChunkElements>
 STROBE_DEVICE int column_of_head(int head) {
-  return head * dim % kChunkElements;
+  return head * dim % unit;
 }
 
 /// Where boxes of a head begin that whole heads would have at `origin`.
-template <int dim>
+template <int dim, int unit = kChunkElements>
 STROBE_DEVICE BoxAt<5> shifted_origin(int head, const BoxOrigin& origin) {
-  constexpr int kPeriod = head_period(dim);
+  constexpr int kPeriod = head_period(dim, unit);
   if constexpr (kPeriod > 0) {
     return {{0, origin.at[1], head % kPeriod, head / kPeriod, origin.at[3]}};
   } else {
-    return {{head * dim - column_of_head<dim>(head), origin.at[1], 0, 0, origin.at[3]}};
+    return {{head * dim - column_of_head<dim, unit>(head), origin.at[1], 0, 0, origin.at[3]}};
   }
 }
 
-/// Clears the columns of a tile in shared memory that are not the head's `dim` from `first` on, as
-/// far as `columns` are multiplied. By a warp.
-template <class RowTile, int dim, int columns>
-STROBE_DEVICE void clear_other_heads(Word tile, int first) {
+/// Clears the columns of rows of a tile in shared memory that are not the head's `dim` from `first`
+/// on, as far as `columns` are multiplied. By a warp.
+template <class RowTile, int dim, int columns, int unit = kChunkElements, int rows = RowTile::kRows>
+STROBE_DEVICE void clear_other_heads(Word tile, int first, int first_row = 0) {
   constexpr int kEnd = ceil_div(columns, kChunkElements);
-  // The first chunk, and those where the head ends and behind it.
+  constexpr int kFirst = unit / kChunkElements;
+  // The first chunks, and those where the head ends and behind it.
 #pragma unroll 1  // for want of registers
-  for (int chunk = 0; chunk < kEnd; chunk = larger(chunk + 1, dim / kChunkElements)) {
+  for (int chunk = 0; chunk < kEnd;
+       chunk = chunk + 1 < kFirst ? chunk + 1 : larger(chunk + 1, dim / kChunkElements)) {
     Word kept[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -53,8 +55,8 @@ STROBE_DEVICE void clear_other_heads(Word tile, int first) {
       kept[i] = (column >= 0 && column < dim ? 0xFFFFU : 0U) |
                 (column + 1 >= 0 && column + 1 < dim ? 0xFFFF0000U : 0U);
     }
-    for (int row = lane_index(); row < RowTile::kRows; row += 32) {
-      const Word at = tile + RowTile::chunk_offset(row, chunk);
+    for (int row = lane_index(); row < rows; row += 32) {
+      const Word at = tile + RowTile::chunk_offset(first_row + row, chunk);
       const uint4 all = ptx::load_chunk(at);
       ptx::store_chunk(at, {all.x & kept[0], all.y & kept[1], all.z & kept[2], all.w & kept[3]});
     }
@@ -80,11 +82,11 @@ struct WholeHeads {
 
 /// Of heads that may begin within chunks, by one thread. What comes with them stays, so there is
 /// nothing to finish.
-template <class RowTile, int dim>
+template <class RowTile, int dim, int unit = kChunkElements>
 struct HeadsWithOthers {
   STROBE_DEVICE void start(Word to, const TensorMap& map, const BoxOrigin& origin, int head,
                            Word full, ptx::CachePolicy policy) const {
-    load_tile<RowTile>(to, map, shifted_origin<dim>(head, origin), full, policy);
+    load_tile<RowTile>(to, map, shifted_origin<dim, unit>(head, origin), full, policy);
   }
 };
 

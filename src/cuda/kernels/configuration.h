@@ -71,8 +71,8 @@ constexpr bool last_queries_first(const Features& features) {
 
 /// Columns of a tile for heads of `dim` elements of 16 bits: whole chunks, and where heads may
 /// begin within one, what lies before them there, if heads follow each other.
-constexpr int tile_columns(int dim, bool shifted = false) {
-  const int before = shifted ? kChunkElements - std::gcd(dim, kChunkElements) : 0;
+constexpr int tile_columns(int dim, bool shifted = false, int unit = kChunkElements) {
+  const int before = shifted ? unit - std::gcd(dim, unit) : 0;
   return (dim + before + kChunkElements - 1) / kChunkElements * kChunkElements;
 }
 

@@ -76,8 +76,11 @@ bool has_shifted_heads(const Problem& problem) {
          whole(problem.value_dim()) && problem.group() == 1;
 }
 
-bool has_head_periods(const Problem& problem) {
-  const auto has_period = [](std::int64_t dim) { return head_period(static_cast<int>(dim)) > 0; };
+bool has_head_periods(const Problem& problem, int unit) {
+  const auto has_period = [&](std::int64_t dim) {
+    const int period = head_period(static_cast<int>(dim), unit);
+    return period > 0 && problem.heads % period == 0;
+  };
   return has_period(problem.dim) && has_period(problem.value_dim());
 }
 
@@ -95,11 +98,11 @@ bool has_dense_heads(const TensorView& view) {
          rows_aligned(as_one_head(view)) && heads * dim % kChunkElements == 0;
 }
 
-abi::TensorMap row_map(const TensorView& view, int box_rows) {
+abi::TensorMap row_map(const TensorView& view, int box_rows, int unit) {
   const Axes axes(view);
   const std::uint64_t dim = axes.size(3);
-  const auto period = static_cast<std::uint64_t>(head_period(static_cast<int>(dim)));
-  const std::uint64_t step = dim % kChunkElements;
+  const auto period = static_cast<std::uint64_t>(head_period(static_cast<int>(dim), unit));
+  const std::uint64_t step = dim % static_cast<std::uint64_t>(unit);
   // Of one where there is no period, of all heads.
   const std::uint64_t columns = period == 0 ? axes.size(2) * dim : dim + (period - 1) * step;
   const std::uint64_t in_period = period == 0 ? 1 : period;

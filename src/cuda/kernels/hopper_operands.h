@@ -40,7 +40,7 @@ bool has_boxes(const TensorView& view);
 bool has_shifted_heads(const Problem& problem);
 
 /// Whether they have a period then, so that boxes end with heads.
-bool has_head_periods(const Problem& problem);
+bool has_head_periods(const Problem& problem, int unit = kChunkElements);
 
 /// Whether it is better to take them so than to copy them, in tiles of so many columns. Rows that
 /// are no whole sectors are loaded more slowly, again for every block of a head, while they are
@@ -52,7 +52,7 @@ bool is_better_than_copies(std::int64_t keys, int columns);
 bool has_dense_heads(const TensorView& view);
 
 /// As tensor_map, of dense heads that may begin within chunks; see head_period.
-abi::TensorMap row_map(const TensorView& view, int box_rows);
+abi::TensorMap row_map(const TensorView& view, int box_rows, int unit = kChunkElements);
 
 /// A bias [sequence, head, query, key] in the order of other tensors, [sequence, query, head, key].
 /// If it is the same for all sequences or heads, there is one.

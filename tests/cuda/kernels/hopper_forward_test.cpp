@@ -120,17 +120,29 @@ TEST(HopperForward, PairsAreHandedOutWhereTheyFillTheGpu) {
   EXPECT_FALSE(pairs({.window_right = true, .variable_length = true}, 16384, 16));
 }
 
-TEST(HopperForward, StoresFromRegistersWhereQueriesHaveOneSlotAndTilesAreShort) {
-  const auto from_registers = [](const HopperForwardFeatures& features, long long length) {
+TEST(HopperForward, WhatIsLeftAfterWholeRoundsOfPairsIsHandedOutAloneIfThatEndsEarlier) {
+  EXPECT_EQ(tiles_in_pairs(512 * 4, 4, 132), 7 * 2 * 132);
+  EXPECT_EQ(tiles_in_pairs(256 * 8, 8, 132), 7 * 2 * 132);
+  EXPECT_EQ(tiles_in_pairs(256 * 4, 4, 132), 256 * 4) << "a long and a short one for some anyway";
+  EXPECT_EQ(tiles_in_pairs(132 * 4, 4, 132), 132 * 4) << "nothing is left";
+  EXPECT_EQ(tiles_in_pairs(1 << 29, 1 << 20, 132) % (1 << 20), 0) << "in no time";
+}
+
+TEST(HopperForward, OutputsLeaveSoThatTheNextQueriesNeedNotWait) {
+  const auto way = [](const HopperForwardFeatures& features, long long length) {
     return choose_hopper_forward(features, {.queries = length, .keys = length, .heads = 4096})
-        .shape.stores_from_registers;
+        .shape.output_way;
   };
-  EXPECT_TRUE(from_registers({.dim = 256, .value_dim = 256}, 512));
-  EXPECT_TRUE(from_registers({.dim = 192, .value_dim = 192, .window_right = true}, 2048));
-  EXPECT_FALSE(from_registers({.dim = 256, .value_dim = 256}, 4096)) << "tiles are long";
-  EXPECT_FALSE(from_registers({}, 512)) << "queries have two slots";
-  EXPECT_FALSE(from_registers({.dim = 136, .value_dim = 136}, 1536)) << "three warpgroups";
-  EXPECT_FALSE(from_registers({.dim = 250, .value_dim = 250}, 512)) << "rows are no whole chunks";
+  for (const long long length : {512, 16384}) {
+    EXPECT_EQ(way({}, length), OutputWay::by_slot);
+    EXPECT_EQ(way({.dim = 64, .value_dim = 64, .window_right = true}, length), OutputWay::by_slot);
+    EXPECT_EQ(way({.dim = 256, .value_dim = 256}, length), OutputWay::from_registers)
+        << "there is no room for a slot";
+    EXPECT_EQ(way({.dim = 192, .value_dim = 192}, length), OutputWay::from_registers);
+  }
+  EXPECT_EQ(way({.dim = 136, .value_dim = 136}, 1536), OutputWay::by_queries) << "three warpgroups";
+  EXPECT_EQ(way({.dim = 250, .value_dim = 250}, 512), OutputWay::by_queries)
+      << "rows are no whole chunks";
 }
 
 TEST(HopperForward, TakesWhatItWasMadeFor) {
@@ -208,6 +220,21 @@ TEST(HopperForward, LeavesHeadsWhereTheyLieIfItCan) {
        {"b1 sq128 h8 d128 bf16", "b1 sq128 h7 d129 bf16", "b1 sq128 h8 hk4 d129 bf16",
         "b1 sq128 h8 d131 bf16", "b1 sq128 h8 d123 bf16", "b1 sq128 sk4096 h8 d65 bf16"})
     EXPECT_FALSE(shifts(problem)) << problem;
+}
+
+TEST(HopperForward, HeadsBeginWithinSectorsIfTilesAreWideAndHeadsAllowIt) {
+  const auto heads = [](const char* text) {
+    const auto description = describe(Problem::parse(text), {}, 132);
+    for (const auto& constant : description.constants) {
+      if (constant.name == "kHeadUnit") return std::get<int>(constant.value);
+    }
+    return 0;
+  };
+  EXPECT_EQ(heads("b1 sq192 h16 d129 bf16"), 16);
+  EXPECT_EQ(heads("b1 sq192 h32 d130 dv129 bf16 causal"), 16);
+  EXPECT_EQ(heads("b1 sq192 h8 d129 bf16"), 8) << "after 8 heads the next begins in their midst";
+  EXPECT_EQ(heads("b1 sq192 h16 d65 bf16"), 8) << "tiles are narrow";
+  EXPECT_EQ(heads("b1 sq192 h16 d201 bf16"), 8) << "heads have no such period";
 }
 
 TEST(HopperForward, TakesABiasWhoseRowsAreAligned) {

@@ -6,7 +6,9 @@
 #include <limits>
 
 #include "device/reference.cuh"
+#include "device/schedule.cuh"
 #include "kernels/configuration.h"
+#include "kernels/hopper_forward/output_way.cuh"
 #include "strobe/implementation.h"
 
 namespace strobe::cuda {
@@ -16,7 +18,8 @@ struct HopperForwardFeatures {
   Arithmetic arithmetic = Arithmetic::bf16;  ///< bf16 or fp16
   int dim = 128;                             ///< of queries and keys, up to 256
   int value_dim = 128;                       ///< likewise
-  bool shifted = false;  ///< heads may begin within chunks of 16 bytes, see ShiftedHeads
+  bool shifted = false;  ///< heads may begin within chunks of 16 bytes, see HeadsWithOthers
+  int head_unit = kChunkElements;  ///< then their boxes begin at multiples of so many elements
   bool window_left = false;
   bool window_right = false;  ///< also if causal
   bool variable_length = false;
@@ -32,10 +35,10 @@ struct HopperForwardFeatures {
 
 /// Columns of tiles of keys, and of values.
 constexpr int key_columns(const HopperForwardFeatures& features) {
-  return tile_columns(features.dim, features.shifted);
+  return tile_columns(features.dim, features.shifted, features.head_unit);
 }
 constexpr int value_columns(const HopperForwardFeatures& features) {
-  return tile_columns(features.value_dim, features.shifted);
+  return tile_columns(features.value_dim, features.shifted, features.head_unit);
 }
 constexpr int most_columns(const HopperForwardFeatures& features) {
   return std::max(key_columns(features), value_columns(features));
@@ -54,7 +57,7 @@ struct HopperForwardShape {
   int query_slots = 2;  ///< with two, a tile's first scores overlap with the last output before
   bool pairs = false;   ///< where later queries take longer, a block has a long tile and a short
                         ///< one; else it asks for the next when it is done
-  bool stores_from_registers = false;  ///< the output, which needs no slot of queries then
+  OutputWay output_way = OutputWay::by_queries;
 
   bool operator==(const HopperForwardShape&) const = default;
 };
@@ -98,6 +101,7 @@ constexpr int shared_bytes(const HopperForwardConfig& config) {
   return shape.query_slots * shape.warpgroups * 64 * std::max(key_bytes, value_bytes) +
          shape.stages * (shape.block_keys * (key_bytes + value_bytes) +
                          bias_rows * tile_row_bytes(shape.block_keys)) +
+         (shape.output_way == OutputWay::by_slot ? shape.warpgroups * 64 * value_bytes : 0) +
          kControl;
 }
 
@@ -202,21 +206,43 @@ constexpr bool suits_pairs(const HopperForwardFeatures& features, const HopperFo
   return rounds * work.multiprocessors * 24 <= pairs * 25;
 }
 
-/// Whether the output is best stored from registers: then the next queries are on their way as soon
-/// as the last scores of a tile are there, where they have one slot. With many keys, and with three
-/// warpgroups, it was measured to be slower than by way of that slot.
-constexpr bool suits_stores_from_registers(const HopperForwardFeatures& features,
-                                           const HopperForwardShape& shape, const Work& work) {
-  constexpr long long kManyKeys = 4096;
-  return shape.query_slots == 1 && shape.warpgroups == 2 && stores_whole_chunks(features) &&
-         work.keys < kManyKeys;
+/// How many tiles are handed out in pairs, if they are: all of them, or whole rounds if what is
+/// left then ends earlier one by one. A tile takes as many steps as blocks of its own length that
+/// it sees, and about another one.
+inline int tiles_in_pairs(int tiles, int tiles_of_head, int takers) {
+  const auto all = static_cast<Word>(tiles);
+  const auto of_head = static_cast<Word>(tiles_of_head);
+  const auto count = static_cast<Word>(takers);
+  const Word steps_of_pair = of_head + 3;
+  const Word paired = PairedTiles::in_whole_rounds(all, of_head, count);
+  Word longest = 0;
+  for (Word taker = 0; taker < count; ++taker) {
+    const PairedTiles order(all, of_head, paired, count, taker);
+    Word steps = (paired / 2 + count - 1 - taker) / count * steps_of_pair;
+    for (Word index = order.first_left(); index < all; index = order.after(index))
+      steps += order.place_of(index).tile + 2;
+    longest = std::max(longest, steps);
+  }
+  const Word rounds = ((all + 1) / 2 + count - 1) / count;
+  return static_cast<int>(longest < rounds * steps_of_pair ? paired : all);
+}
+
+/// How the output best leaves: so that the next queries are on their way while it does.
+constexpr OutputWay suited_output_way(const HopperForwardFeatures& features,
+                                      HopperForwardShape shape) {
+  shape.output_way = OutputWay::by_slot;
+  if (fits({features, shape})) return OutputWay::by_slot;
+  // From registers was measured to be slower with three warpgroups.
+  const bool from_registers =
+      shape.query_slots == 1 && shape.warpgroups == 2 && stores_whole_chunks(features);
+  return from_registers ? OutputWay::from_registers : OutputWay::by_queries;
 }
 
 /// The shape with what follows from the work.
 constexpr HopperForwardShape suited(HopperForwardShape shape, const HopperForwardFeatures& features,
                                     const Work& work) {
   shape.pairs = suits_pairs(features, shape, work);
-  shape.stores_from_registers = suits_stores_from_registers(features, shape, work);
+  shape.output_way = suited_output_way(features, shape);
   return shape;
 }
 
@@ -279,6 +305,14 @@ inline jit::Constant reference_constant(Reference reference) {
                                         "device/reference.cuh"}};
 }
 
+/// kOutputWay
+inline jit::Constant output_way_constant(OutputWay way) {
+  constexpr std::array kNames = {"by_queries", "by_slot", "from_registers"};  // in its order
+  return {"kOutputWay",
+          jit::Enumerator{"strobe::cuda::OutputWay", kNames[static_cast<std::size_t>(way)],
+                          "kernels/hopper_forward/output_way.cuh"}};
+}
+
 /// Its choices as the kernel knows them.
 inline jit::KernelDescription description(const HopperForwardConfig& config) {
   const auto& [features, shape] = config;
@@ -292,6 +326,7 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
                         {"kKeyColumns", key_columns(features)},
                         {"kValueColumns", value_columns(features)},
                         {"kShifted", features.shifted},
+                        {"kHeadUnit", features.head_unit},
                         {"kWindowLeft", features.window_left},
                         {"kWindowRight", features.window_right},
                         {"kVariableLength", features.variable_length},
@@ -305,7 +340,7 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
                         {"kLastQueriesFirst", last_queries_first(features)},
                         {"kAsksForTiles", asks_for_tiles(features, shape)},
                         {"kPairs", shape.pairs},
-                        {"kStoresFromRegisters", shape.stores_from_registers},
+                        output_way_constant(shape.output_way),
                         {"kBlockKeys", shape.block_keys},
                         {"kWarpgroups", shape.warpgroups},
                         {"kStages", shape.stages},

@@ -55,7 +55,12 @@ class Consumer {
 
   STROBE_DEVICE void run() {
     tiles_.wait();
-    if (!tile().exists()) return;
+    if (tile().exists()) go_through_tiles();
+    if (lane_index() == 0) ptx::wait_until_stores_have_read();
+  }
+
+ private:
+  STROBE_DEVICE void go_through_tiles() {
     begin();
     for (;;) {
       attend();
@@ -65,7 +70,7 @@ class Consumer {
         go_over();
       } else {
         end(tile());
-        if constexpr (!config::kStoresFromRegisters) give_queries_back();
+        give_queries_back();
         const bool more = next_tile();
         give_tile_back();
         if (!more) return;
@@ -74,7 +79,6 @@ class Consumer {
     }
   }
 
- private:
   /// What is worked on, and what was before. They stay in shared memory until they are given back,
   /// for there are few registers.
   STROBE_DEVICE const Tile& tile() const { return shared_.control().tile[tiles_.slot()]; }
@@ -93,6 +97,18 @@ class Consumer {
 
   STROBE_DEVICE const SlotBarriers<config::kQuerySlots>& queries() const {
     return shared_.control().queries[warpgroup_];
+  }
+  /// Waits for the queries of a tile, and clears them of what came with them.
+  STROBE_DEVICE void take_queries() const {
+    queries().wait(query_turn());
+    if constexpr (config::kShifted) {
+      clear_other_heads<QueryTile, config::kDim, kColumns, config::kHeadUnit, kWarpRows>(
+          shared_.queries(query_turn().slot(), warpgroup_),
+          column_of_head<config::kDim, config::kHeadUnit>(tile().head),
+          warp_in_group() * kWarpRows);
+      ptx::fence_async_proxy();
+      turns_.gather();
+    }
   }
   /// Every tile has its queries.
   STROBE_DEVICE SlotTurn<config::kQuerySlots> query_turn() const {
@@ -132,9 +148,13 @@ class Consumer {
     ptx::wgmma_wait<pending>();
     ptx::pin(scores_.tile[0]);
   }
-  /// By every warp.
-  STROBE_DEVICE void give_keys_back() const {
-    if (lane_index() == 0) keys().release(turn_.slot());
+  /// By every warp, when the scores of a block are there. If it was the last of a tile whose output
+  /// leaves from registers, its queries go with them: the next ones wait for their slot.
+  STROBE_DEVICE void give_keys_back(int block) const {
+    if (lane_index() != 0) return;
+    keys().release(turn_.slot());
+    if (config::kOutputWay == OutputWay::from_registers && block == tile().first_block())
+      queries().release(query_turn().slot());
   }
   STROBE_DEVICE void finish_output() {
     ptx::wgmma_wait<0>();
@@ -148,7 +168,7 @@ class Consumer {
 
   /// From scores; their keys, and what is added to them, are then no longer needed.
   STROBE_DEVICE void make_logits(int block) {
-    if constexpr (!config::kBias) give_keys_back();
+    if constexpr (!config::kBias) give_keys_back(block);
     if constexpr (kMakesLogits) {
       const HeadLogits logits = logits_of(params_, tile());
       const auto first_key = static_cast<Word>(block * config::kBlockKeys);
@@ -156,7 +176,7 @@ class Consumer {
         const Bias bias{shared_.bias(turn_.slot(), config::kBiasPerQuery ? warpgroup_ : 0)};
         bias.apply(logits, scores_, warp_query(), first_key);
         __syncwarp();
-        give_keys_back();
+        give_keys_back(block);
       } else {
         logits.apply(scores_, warp_query(), first_key);
       }
@@ -212,8 +232,10 @@ class Consumer {
     keys().wait(turn_);
     values().wait(turn_);
     __syncwarp();
-    give_keys_back();
-    if (lane_index() == 0) values().release(turn_.slot());
+    if (lane_index() == 0) {
+      keys().release(turn_.slot());
+      values().release(turn_.slot());
+    }
     turn_.next();
   }
 
@@ -284,11 +306,10 @@ class Consumer {
   /// The first scores of a tile that is not gone over to. Some blocks may have passed already.
   STROBE_DEVICE void begin(int passed = 0) {
     let_hidden_pass(passed);
-    queries().wait(query_turn());
+    take_queries();
     start_scores_of_block();
     turns_.pass();
     finish_scores<0>();
-    give_queries_back_after(last_block());
     take_first();
     pack<Element>(weights_, scores_);
     output_.clear();
@@ -311,6 +332,9 @@ class Consumer {
       }
       for (; block >= 0; --block) step<false>(blocks, block);
     }
+    // Not by the last block, as from registers: to look for it in each takes longer.
+    if (config::kOutputWay == OutputWay::by_slot && lane_index() == 0)
+      queries().release(query_turn().slot());
   }
 
   template <bool may_hide>
@@ -326,10 +350,8 @@ class Consumer {
       // Now, for all warps must come to where products are awaited, and some may go on alone.
       finish_output();
       if (!fits) rescale = take_again(factor);
-      give_queries_back_after(block);
-      give_keys_back();
+      give_keys_back(block);
     } else {
-      give_queries_back_after(block);
       make_logits(block);
       if (may_hide && !blocks.is_full(block)) hide_scores(block);
       rescale = softmax_.take(scores_, factor);
@@ -347,7 +369,7 @@ class Consumer {
   /// The last output of a tile together with the first scores of the next.
   STROBE_DEVICE void go_over() {
     if (kLetsPass && last_block() < tile().last_block()) return leave();
-    queries().wait(query_turn());
+    take_queries();
     start_scores_of_block();
     start_output_of_block();
     finish_scores<1>();
@@ -377,28 +399,22 @@ class Consumer {
     start_output_of_block();
     finish_output();
     store(done, softmax_);
-    if constexpr (!config::kStoresFromRegisters) {
-      if (lane_index() == 0) ptx::wait_until_stores_have_read();
-      __syncwarp();
-    }
   }
 
-  /// If not from registers, by way of where its queries were, which no warp multiplies any more. If
-  /// those have one slot, the tile is still the present one.
+  /// By way of where its queries were, which no warp multiplies any more and which, if they have
+  /// one slot, are still the present tile's; or of its own slot, once the stores before have read
+  /// it.
   STROBE_DEVICE void store(const Tile& tile, Softmax& softmax) {
     turns_.gather();
     const Epilogue epilogue(params_, output_map_, tile, warpgroup_);
-    epilogue.store(output_, softmax, shared_.queries(query_turn().slot_before(), warpgroup_));
-    storing_ = true;
-  }
-
-  /// If that was the last block of the tile whose scores were needed, and the output does not need
-  /// the queries' place.
-  STROBE_DEVICE void give_queries_back_after(int block) const {
-    if constexpr (config::kStoresFromRegisters) {
-      if (block == tile().first_block() && lane_index() == 0)
-        queries().release(query_turn().slot());
+    Word staging = shared_.queries(query_turn().slot_before(), warpgroup_);
+    if constexpr (config::kOutputWay == OutputWay::by_slot) {
+      if (lane_index() == 0) ptx::wait_until_stores_have_read();
+      __syncwarp();
+      staging = shared_.output(warpgroup_);
     }
+    epilogue.store(output_, softmax, staging);
+    storing_ = config::kOutputWay == OutputWay::by_queries;
   }
 
   /// The output of the tile before was staged where its queries had been: gives that slot back once

@@ -19,14 +19,14 @@ class Epilogue {
         first_query_(tile.first_query + warpgroup * kWarpgroupRows + warp_in_group() * kWarpRows) {}
 
   /// Normalises the rows, and starts to store them, if not from registers then by way of `staging`,
-  /// where the warpgroup's queries were. No warp waits for another. When it returns, the first
-  /// lane's stores may still be reading there.
+  /// which is the warpgroup's. No warp waits for another. When it returns, the first lane's stores
+  /// may still be reading there.
   STROBE_DEVICE void store(Output& output, Softmax& softmax, Word staging) const {
     softmax.finish();
     RowResult results[Output::kRows];
     bool wrong = normalise(output, softmax, results);
     if constexpr (kMayBeWrong) wrong = __any_sync(kAllLanes, wrong);
-    if constexpr (config::kStoresFromRegisters) {
+    if constexpr (config::kOutputWay == OutputWay::from_registers) {
       store_chunks(output);
     } else {
       store_staged(output, staging);
@@ -132,9 +132,10 @@ class Epilogue {
   STROBE_DEVICE void store_rows(Word staging) const {
     const int rows = larger(smaller(sequence().length_q - first_query_, kWarpRows), 0);
     const int value_head = tile_.head / params_.heads_per_key_head;
-    const RowCopy copy = {warp_in_group() * kWarpRows, rows,
-                          config::kShifted ? column_of_head<config::kValueDim>(value_head) : 0,
-                          lane_index(), 32};
+    const RowCopy copy = {
+        warp_in_group() * kWarpRows, rows,
+        config::kShifted ? column_of_head<config::kValueDim, config::kHeadUnit>(value_head) : 0,
+        lane_index(), 32};
     copy.store<OutputTile, config::kValueDim, kWholeChunks>(
         staging, output_rows() + first_query_ * params_.out_strides.row, params_.out_strides.row);
   }

@@ -46,10 +46,20 @@ Work work_of(const Problem& problem, int multiprocessors) {
           .multiprocessors = multiprocessors};
 }
 
+/// Where boxes of heads that begin within chunks best begin: at sectors, which memory is read by,
+/// if heads allow it. Narrow tiles would have eight columns more for it.
+int suited_head_unit(const Problem& problem) {
+  constexpr int kSectorElements = 16;
+  constexpr std::int64_t kWide = 128;
+  const bool wide = std::max(problem.dim, problem.value_dim()) > kWide;
+  return wide && has_head_periods(problem, kSectorElements) ? kSectorElements : kChunkElements;
+}
+
 HopperForwardFeatures features_of(const Problem& problem, const PlanOptions& options,
                                   const Work& work, bool shifted) {
   HopperForwardFeatures features = features_of(problem);
   features.shifted = shifted;
+  if (shifted) features.head_unit = suited_head_unit(problem);
   features.reference = choose_reference(features, work, options.reference);
   return features;
 }
@@ -58,6 +68,23 @@ constexpr std::string_view options_text(const HopperForwardFeatures& features) {
   const bool fixed = features.reference == Reference::fixed;
   if (features.shifted) return fixed ? "reference fixed, shifted" : "shifted";
   return fixed ? "reference fixed" : "";
+}
+
+constexpr const char* output_text(OutputWay way) {
+  switch (way) {
+    case OutputWay::by_queries:
+      return "by the slot of queries";
+    case OutputWay::by_slot:
+      return "by a slot of its own";
+    case OutputWay::from_registers:
+      return "from registers";
+  }
+  return "";
+}
+
+constexpr const char* heads_text(const HopperForwardFeatures& features) {
+  if (!features.shifted) return "at chunks";
+  return features.head_unit == kChunkElements ? "within chunks" : "within sectors";
 }
 
 jit::Tunable tunable(const driver::Device& device, const Problem& problem,
@@ -114,8 +141,16 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
       add({.dim = dim, .value_dim = dim, .window_right = causal}, kShort);
   }
   add({.arithmetic = Arithmetic::fp16, .dim = 129, .value_dim = 129}, kShort);
-  for (const bool causal : {false, true})
-    add({.dim = 129, .value_dim = 129, .shifted = true, .window_right = causal}, kShort);
+  for (const int unit : {8, 16}) {
+    for (const bool causal : {false, true}) {
+      add({.dim = 129,
+           .value_dim = 129,
+           .shifted = true,
+           .head_unit = unit,
+           .window_right = causal},
+          kShort);
+    }
+  }
   add({.dim = 65, .value_dim = 130, .shifted = true, .window_left = true, .variable_length = true},
       kShort);
   add({.dim = 100, .value_dim = 36, .shifted = true, .softcap = true, .dropout = true}, kShort);
@@ -251,13 +286,19 @@ Forward::Forward(const driver::Device& device, const Problem& problem, const Pla
 
 Forward::Forward(const driver::Device& device, const Problem& problem,
                  const Chosen<HopperForwardConfig>& chosen)
-    : device_(device),
-      problem_(problem),
+    : problem_(problem),
       config_(chosen.config),
       tuned_(chosen.tuned()),
       kernel_(jit::load(device, description(config_))),
       function_(kernel_->function("hopper_forward")),
-      arrays_(problem, config_) {
+      arrays_(problem, config_),
+      blocks_(static_cast<int>(
+          std::min<std::int64_t>(tiles(problem, config_), device.multiprocessors()))),
+      paired_tiles_(!config_.shape.pairs
+                        ? 0
+                        : tiles_in_pairs(static_cast<int>(tiles(problem, config_)),
+                                         static_cast<int>(query_blocks(problem, config_)),
+                                         blocks_)) {
   if (chosen.asked()) refuse_spills(variant_text(config_.shape), kernel_->resources());
   if (!problem.varlen()) return;
   order_kernel_ = jit::load(device, hopper_order());
@@ -274,8 +315,8 @@ TuningRecord Forward::tuning() const {
           {"tiles", shape.pairs                               ? "in pairs"
                     : asks_for_tiles(config_.features, shape) ? "on demand"
                                                               : "in order"},
-          {"output", shape.stores_from_registers ? "from registers" : "by the copy unit"},
-          {"heads", config_.features.shifted ? "within chunks" : "at chunks"},
+          {"output", output_text(shape.output_way)},
+          {"heads", heads_text(config_.features)},
           {"reference", config_.features.reference == Reference::fixed ? "fixed" : "running"},
           {"registers", concat(kernel_->resources().front().registers)},
           {"shared", concat(shared_bytes(config_))},
@@ -300,6 +341,7 @@ HopperForwardParams Forward::params(const Tensors& tensors, std::byte* workspace
       heads_per_section(config_.features, problem_.keys(), params.heads_per_key_head,
                         problem_.batch * problem_.heads, kCacheShare);
   params.tiles = static_cast<int>(tiles(problem_, config_));
+  params.paired_tiles = paired_tiles_;
   params.scale = static_cast<float>(problem_.softmax_scale());
   params.unit =
       (makes_logits(config_.features) ? 1.0F : params.scale) * std::numbers::log2e_v<float>;
@@ -320,7 +362,8 @@ void Forward::put_in_order(const HopperForwardParams& of_tiles, SequenceTiles* o
 }
 
 abi::TensorMap Forward::map(const TensorView& view, int box_rows) const {
-  return config_.features.shifted ? row_map(view, box_rows) : tensor_map(view, box_rows);
+  return config_.features.shifted ? row_map(view, box_rows, config_.features.head_unit)
+                                  : tensor_map(view, box_rows);
 }
 
 abi::TensorMap Forward::output_map(const TensorView& out) const {
@@ -339,13 +382,13 @@ void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) c
     put_in_order(values, reinterpret_cast<SequenceTiles*>(arrays + arrays_.tile_order), stream);
   else if (asks_for_tiles(config_.features, config_.shape))
     driver::fill_async(values.next_tile, 0, sizeof(unsigned), stream);
-  driver::launch(
-      function_,
-      {.grid = {.x = static_cast<unsigned>(std::min(values.tiles, device_.multiprocessors()))},
-       .block = {.x = static_cast<unsigned>(config_.threads())},
-       .dynamic_shared_bytes = shared_bytes(config_)},
-      stream, map(tensors.q, kWarpgroupRows), map(tensors.k, config_.shape.block_keys),
-      map(tensors.v, config_.shape.block_keys), output_map(tensors.out), bias_map(tensors), values);
+  driver::launch(function_,
+                 {.grid = {.x = static_cast<unsigned>(blocks_)},
+                  .block = {.x = static_cast<unsigned>(config_.threads())},
+                  .dynamic_shared_bytes = shared_bytes(config_)},
+                 stream, map(tensors.q, kWarpgroupRows), map(tensors.k, config_.shape.block_keys),
+                 map(tensors.v, config_.shape.block_keys), output_map(tensors.out),
+                 bias_map(tensors), values);
 }
 
 }  // namespace strobe::cuda::hopper_forward

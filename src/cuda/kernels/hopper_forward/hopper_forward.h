@@ -78,7 +78,6 @@ class Forward {
   void put_in_order(const HopperForwardParams& of_tiles, SequenceTiles* order,
                     abi::Stream stream) const;
 
-  const driver::Device& device_;
   Problem problem_;
   HopperForwardConfig config_;
   bool tuned_;  ///< and not as usual
@@ -87,6 +86,8 @@ class Forward {
   std::shared_ptr<const jit::LoadedKernel> order_kernel_{};
   driver::Function order_{};
   Arrays arrays_;
+  int blocks_;        ///< of threads
+  int paired_tiles_;  ///< see PairedTiles
 };
 
 }  // namespace strobe::cuda::hopper_forward

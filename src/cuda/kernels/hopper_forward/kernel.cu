@@ -13,10 +13,9 @@ STROBE_DEVICE void produce(const Shared& shared, const Params& params, const Ten
                            const TensorMap& bias_map) {
   Control& control = shared.control();
   const int role = warp_index();
-  if (!QueryHeads::kByWarp && lane_index() != 0) return;
-  if (role == 1) QueryLoader(shared, query_map, params).run();
   if (lane_index() != 0) return;
   if (role == 0) Scheduler(shared, params).run();
+  if (role == 1) QueryLoader(shared, query_map, params).run();
   if (role == 2) {
     const BiasLoader bias(shared, bias_map, params);
     KeyLoader<KeyTile, KeyHeads>(control, control.keys, shared.keys(0), key_map, params)

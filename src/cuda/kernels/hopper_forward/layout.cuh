@@ -10,6 +10,7 @@
 #include "device/slots.cuh"
 #include "device/softmax.cuh"
 #include "device/warpgroup.cuh"
+#include "kernels/hopper_forward/output_way.cuh"
 #include "kernels/hopper_forward/params.cuh"
 
 namespace strobe::cuda {
@@ -32,17 +33,17 @@ using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueColumns>;
 
 /// How heads are loaded. Where they bring others, queries are cleared of these: so keys of others
 /// are multiplied with zeros, and their values make columns of the output that nobody stores.
-using QueryHeads = Either<config::kShifted, ShiftedHeads<QueryTile, config::kDim, kColumns>,
-                          WholeHeads<QueryTile>>;
 template <class BlockTile, int dim>
-using BlockHeads = Either<config::kShifted, HeadsWithOthers<BlockTile, dim>, WholeHeads<BlockTile>>;
+using BlockHeads = Either<config::kShifted, HeadsWithOthers<BlockTile, dim, config::kHeadUnit>,
+                          WholeHeads<BlockTile>>;
+using QueryHeads = BlockHeads<QueryTile, config::kDim>;
 using KeyHeads = BlockHeads<KeyTile, config::kDim>;
 using ValueHeads = BlockHeads<ValueTile, config::kValueDim>;
 
 /// Whether lanes may read rows of the output in the slot of queries by which it is stored: then
 /// each of them gives it back, else one of a warp does.
 constexpr bool kLanesGiveQueriesBack =
-    !config::kStoresFromRegisters && (!kWholeChunks || config::kVariableLength);
+    config::kOutputWay == OutputWay::by_queries && (!kWholeChunks || config::kVariableLength);
 
 using Scores = Accumulator<1, config::kBlockKeys / 8>;
 using Output = Accumulator<1, config::kValueColumns / 8>;
@@ -95,7 +96,6 @@ struct Control {
   SlotBarriers<config::kStages> keys;
   SlotBarriers<config::kStages> values;
   SlotBarriers<kTileSlots> tiles;
-  unsigned long long landed[config::kWarpgroups];  ///< queries, see ShiftedHeads
   Tile tile[kTileSlots];
   Blocks visible[kTileSlots][config::kWarpgroups];  ///< to the queries of a tile's warpgroups
 
@@ -104,9 +104,7 @@ struct Control {
     constexpr int kLoaders = 3;
 #pragma unroll
     for (int i = 0; i < config::kWarpgroups; ++i) {
-      queries[i].init(kLanesGiveQueriesBack ? kWarpgroupThreads : kWarpgroupWarps,
-                      QueryHeads::kByWarp ? 32 : 1);
-      ptx::init_barrier(ptx::shared_address(&landed[i]), 1);
+      queries[i].init(kLanesGiveQueriesBack ? kWarpgroupThreads : kWarpgroupWarps);
     }
     keys.init(kConsumerWarps, 1 + kBiasBlocks);
     values.init(kConsumerWarps);
@@ -133,6 +131,10 @@ class Shared {
   STROBE_DEVICE Word bias(int slot, int block) const {
     return begin_ + kBias + (slot * kBiasBlocks + block) * Bias::Tile::kBytes;
   }
+  /// Of a warpgroup, where it has one.
+  STROBE_DEVICE Word output(int warpgroup) const {
+    return begin_ + kOutput + warpgroup * OutputTile::kBytes;
+  }
   STROBE_DEVICE Control& control() const { return *control_; }
 
  private:
@@ -140,7 +142,10 @@ class Shared {
   static constexpr int kKeys = config::kQuerySlots * config::kWarpgroups * kQueryBytes;
   static constexpr int kValues = kKeys + config::kStages * KeyTile::kBytes;
   static constexpr int kBias = kValues + config::kStages * ValueTile::kBytes;
-  static constexpr int kControl = kBias + config::kStages * kBiasBlocks * Bias::Tile::kBytes;
+  static constexpr int kOutput = kBias + config::kStages * kBiasBlocks * Bias::Tile::kBytes;
+  static constexpr int kControl =
+      kOutput +
+      (config::kOutputWay == OutputWay::by_slot ? config::kWarpgroups : 0) * OutputTile::kBytes;
   static_assert(kControl + sizeof(Control) <= config::kDynamicSharedBytes);
 
   Word begin_;

@@ -57,6 +57,7 @@ struct HopperForwardParams {
   int query_blocks;       ///< of a sequence, likewise
   int heads_per_section;  ///< see Schedule
   int tiles;              ///< with variable lengths at most so many
+  int paired_tiles;       ///< of these, see PairedTiles
 
   float scale;
   float unit;  ///< log₂ e, and the scale where no logits are made

@@ -1,15 +1,13 @@
 #pragma once
-// The roles of the first warpgroup, one thread each, or a warp for queries that have to be cleared
-// of other heads: one hands out tiles, the others load queries, keys and values ahead of those who
-// use them.
+// The roles of the first warpgroup, one thread each: one hands out tiles, the others load queries,
+// keys and values ahead of those who use them.
 
 #include "device/schedule.cuh"
 #include "kernels/hopper_forward/layout.cuh"
 
 namespace strobe::cuda {
 
-/// How loaders, threads or warps, see the tiles that are handed out.
-template <bool by_warp>
+/// How loaders see the tiles that are handed out.
 class TileReader {
  public:
   STROBE_DEVICE explicit TileReader(Control& control) : control_(control), slots_(control.tiles) {}
@@ -18,8 +16,7 @@ class TileReader {
   STROBE_DEVICE bool next(Tile& tile) {
     slots_.wait();
     tile = control_.tile[slots_.slot()];
-    if constexpr (by_warp) __syncwarp();
-    if (!by_warp || lane_index() == 0) slots_.release(slots_.slot());
+    slots_.release(slots_.slot());
     slots_.next();
     return tile.exists();
   }
@@ -35,13 +32,16 @@ class TileReader {
 class Scheduler {
  public:
   STROBE_DEVICE Scheduler(const Shared& shared, const Params& params)
-      : control_(shared.control()), params_(params) {}
+      : control_(shared.control()),
+        params_(params),
+        pairs_(static_cast<Word>(params.tiles), static_cast<Word>(params.query_blocks),
+               static_cast<Word>(params.paired_tiles), gridDim.x, blockIdx.x) {}
 
   STROBE_DEVICE void run() {
     SlotFiller<kTileSlots> slots(control_.tiles);
     const Word tiles = config::kVariableLength ? params_.order[params_.sequences].first
                                                : static_cast<Word>(params_.tiles);
-    Word index = config::kPairs ? 2 * blockIdx.x : blockIdx.x;
+    Word index = config::kPairs ? pairs_.first() : blockIdx.x;
     for (bool more = true; more; index = after(index, more)) {
       more = index < tiles;
       const int slot = slots.begin();
@@ -59,7 +59,7 @@ class Scheduler {
     if constexpr (config::kAsksForTiles) {
       return more ? gridDim.x + atomicAdd(params_.next_tile, 1U) : 0;
     } else if constexpr (config::kPairs) {
-      return index % 2 == 0 ? index + 1 : index - 1 + 2 * gridDim.x;
+      return pairs_.after(index);
     } else {
       return index + gridDim.x;
     }
@@ -87,7 +87,8 @@ class Scheduler {
     Schedule schedule = {params_.query_blocks, params_.heads, params_.sequences,
                          params_.heads_per_section};
     if constexpr (config::kPairs) {
-      return schedule.item_of_pairs(index);
+      const auto [block, head] = pairs_.place_of(index);
+      return schedule.item_of(block, head);
     } else if constexpr (!config::kVariableLength) {
       return schedule.item<config::kLastQueriesFirst, 1>(index);
     } else {
@@ -104,6 +105,7 @@ class Scheduler {
 
   Control& control_;
   const Params& params_;
+  PairedTiles pairs_;
   int place_ = 0;  ///< in the order of packed sequences
 };
 
@@ -114,34 +116,25 @@ class QueryLoader {
       : shared_(shared), map_(map), params_(params) {}
 
   STROBE_DEVICE void run() const {
-    TileReader<QueryHeads::kByWarp> tiles(shared_.control());
+    TileReader tiles(shared_.control());
     SlotTurn<config::kQuerySlots> turn;
     for (Tile tile; tiles.next(tile); turn.next()) {
       const int first = sequence_of(params_, tile).first_q + tile.first_query;
 #pragma unroll
       for (int i = 0; i < config::kWarpgroups; ++i) {
         shared_.control().queries[i].begin(turn);
-        heads(turn, i).start(shared_.queries(turn.slot(), i), map_,
-                             box_origin(tile, first + i * kWarpgroupRows, tile.head), tile.head,
-                             full(turn, i), ptx::CachePolicy::evict_first);
-        if (i > 0) finish(tile, turn, i - 1);  // while the next are on their way
+        QueryHeads{}.start(shared_.queries(turn.slot(), i), map_,
+                           box_origin(tile, first + i * kWarpgroupRows, tile.head), tile.head,
+                           full(turn, i), ptx::CachePolicy::evict_first);
       }
-      finish(tile, turn, config::kWarpgroups - 1);
     }
   }
 
  private:
   using Turn = SlotTurn<config::kQuerySlots>;
 
-  STROBE_DEVICE QueryHeads heads(const Turn& turn, int warpgroup) const {
-    return QueryHeads(shared_.control().landed[warpgroup], turn.number());
-  }
   STROBE_DEVICE Word full(const Turn& turn, int warpgroup) const {
     return ptx::shared_address(&shared_.control().queries[warpgroup].full[turn.slot()]);
-  }
-  STROBE_DEVICE void finish(const Tile& tile, const Turn& turn, int warpgroup) const {
-    heads(turn, warpgroup)
-        .finish(shared_.queries(turn.slot(), warpgroup), tile.head, full(turn, warpgroup));
   }
 
   const Shared& shared_;
@@ -199,7 +192,7 @@ class KeyLoader {
   }
 
  private:
-  TileReader<false> tiles_;
+  TileReader tiles_;
   SlotFiller<config::kStages> filler_;
   Word slots_;
   const TensorMap& map_;
