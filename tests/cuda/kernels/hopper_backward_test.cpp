@@ -35,8 +35,10 @@ TEST(HopperBackward, WarpgroupsOfEveryShapeHaveTheirSlices) {
       for (const int value_dim : {8, 64, 72, dim, 256}) {
         const auto config = choose_hopper_backward(
             {.dim = dim, .value_dim = value_dim, .softcap = softcap, .alibi = alibi});
-        const int slices = tile_floats(config) / (64 * slice_columns(config));
+        const int slices = slice_count(config);
         EXPECT_EQ(slices % config.shape.slice_writers(), 0) << dim << ", " << value_dim;
+        if (config.shape.block_queries == 64)
+          EXPECT_LT((slices - 1) * 64, key_columns(config.features)) << dim << ", " << value_dim;
         EXPECT_LE(shared_bytes(config), shared_memory_of(90).per_block) << dim << ", " << value_dim;
       }
     }
@@ -296,6 +298,23 @@ TEST_F(HopperBackwardOnGpu, WhatIsFiniteIsNotComputedAgain) {
     bool computed_again = true;
     gradients_of(problem, false, numbers, numbers, &computed_again);
     EXPECT_FALSE(computed_again) << text;
+  }
+}
+
+TEST_F(HopperBackwardOnGpu, ItsWorkspaceIsDqAndItsStatistics) {
+  // And a few numbers for each head and block of queries.
+  for (const bool deterministic : {false, true}) {
+    for (std::int64_t dim = 8; dim <= 256; dim += 8) {
+      const Problem problem{
+          .pass = Pass::backward, .batch = 2, .seqlen_q = 1024, .heads = 3, .dim = dim};
+      const std::int64_t rows = problem.heads * problem.total_q();
+      const auto most = static_cast<std::size_t>(
+          rows * (dim * 4 + static_cast<std::int64_t>(sizeof(RowStatistics)) + 1));
+      EXPECT_LE(
+          Backward::workspace_bytes(device(), problem, {.deterministic = deterministic}, false),
+          most)
+          << "dim " << dim;
+    }
   }
 }
 

@@ -38,7 +38,7 @@ std::size_t BackwardPass::workspace_bytes() const {
   // the others would.
   WorkspacePlan for_portable;
   portable_backward::plan_arrays(problem_, portable_backward::features_of(problem_, options_),
-                                 jit::Architecture::of(device_), for_portable);
+                                 for_portable);
   return std::max(hopper_->workspace_bytes(), hopper_->copy_bytes() + for_portable.bytes());
 }
 

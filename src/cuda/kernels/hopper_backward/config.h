@@ -126,23 +126,26 @@ inline constexpr std::array kCandidates = {
     Candidate{256, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 1}},
 };
 
-/// Columns of dq that a warpgroup computes at a time; see QuerySlices.
+/// Slices of a tile of dq, see QuerySlices. Two warpgroups that compute the same have one each.
+constexpr int slice_count(const HopperBackwardConfig& config) {
+  constexpr int kPanel = 64;
+  const auto& [features, shape] = config;
+  if (!shape.splits_gradients) return 2;
+  return (key_columns(features) + kPanel - 1) / kPanel;
+}
+
+/// Columns of the widest.
 constexpr int slice_columns(const HopperBackwardConfig& config) {
   constexpr int kPanel = 64;
   const auto& [features, shape] = config;
   const int columns = key_columns(features);
-  if (shape.block_queries > 64) return (columns + 15) / 16 * 16;
-  const bool two = !shape.splits_gradients && columns > 2 * kPanel;
-  return two ? columns - kPanel : kPanel;
+  if (shape.block_queries > 64) return columns;
+  return std::max(std::min(columns, kPanel), columns - (slice_count(config) - 1) * kPanel);
 }
 
 /// Floats of the sums of dq for a block of queries of a head.
 constexpr int tile_floats(const HopperBackwardConfig& config) {
-  constexpr int kPanel = 64;
-  const int columns = slice_columns(config);
-  if (config.shape.block_queries > 64) return config.shape.block_queries * columns;
-  const int beyond = key_columns(config.features) - (columns - kPanel);
-  return config.shape.block_queries * columns * ((beyond + kPanel - 1) / kPanel);
+  return config.shape.block_queries * key_columns(config.features);
 }
 
 }  // namespace hopper_backward
@@ -216,9 +219,8 @@ inline jit::KernelDescription description(const HopperBackwardConfig& config) {
                         {"kBlockQueries", shape.block_queries},
                         {"kBlockKeys", shape.block_keys()},
                         {"kSliceWriters", shape.slice_writers()},
-                        {"kSliceColumns", hopper_backward::slice_columns(config)},
+                        {"kSlices", hopper_backward::slice_count(config)},
                         {"kSliceSlots", shape.slice_slots},
-                        {"kTileFloats", hopper_backward::tile_floats(config)},
                         {"kProducerRegisters", config.kProducerRegisters},
                         {"kConsumerRegisters", config.kConsumerRegisters}},
           .threads = config.kThreads,

@@ -130,25 +130,28 @@ class SliceWriter {
   /// A slice of a tile of the sums.
   STROBE_DEVICE void write(const QuerySums& dq, Wide tile, int slice) {
     if constexpr (kHandsSlicesOver) {
-      hand_over(dq);
+      hand_over(dq, Slices::column_tiles(slice));
     } else {
-      add<QuerySums::kColumnTiles>(dq, tile * Slices::kTileFloats + slice * Slices::kFloats);
+      add(dq, tile * Slices::kTileFloats + Slices::first(slice), Slices::column_tiles(slice));
     }
   }
   /// The first or the second half of its columns, which are the first of `dq`.
   STROBE_DEVICE void write_half(const QuerySums& dq, Wide tile, int slice, int half) const {
-    constexpr int kTiles = QuerySums::kColumnTiles / 2;
-    add<kTiles>(dq, tile * Slices::kTileFloats + slice * Slices::kFloats +
-                        half * Slices::offset(kTiles, 0));
+    constexpr int kTiles = BlockSlices::kHalfTiles;
+    add(dq, tile * Slices::kTileFloats + Slices::first(slice) + half * Rows::offset(kTiles, 0),
+        kTiles);
   }
 
  private:
-  STROBE_DEVICE void hand_over(const QuerySums& dq) {
-    const Word to = shared_.slice(writer_, slots_.begin()) + Slices::offset(0, thread()) * 4;
+  using Rows = Slices::Rows;
+
+  STROBE_DEVICE void hand_over(const QuerySums& dq, int tiles) {
+    const Word to = shared_.slice(writer_, slots_.begin()) + Rows::offset(0, thread()) * 4;
 #pragma unroll
     for (int c = 0; c < QuerySums::kColumnTiles; ++c) {
+      if (c >= tiles) continue;
       const float(&sums)[4] = dq.tile[0][c];
-      ptx::store_chunk(to + Slices::offset(c, 0) * 4,
+      ptx::store_chunk(to + Rows::offset(c, 0) * 4,
                        {__float_as_uint(sums[0]), __float_as_uint(sums[1]),
                         __float_as_uint(sums[2]), __float_as_uint(sums[3])});
     }
@@ -158,13 +161,13 @@ class SliceWriter {
     slots_.end();
   }
 
-  template <int tiles>
-  STROBE_DEVICE void add(const QuerySums& dq, Wide first) const {
-    float* const to = params_.dq_sums + first + Slices::offset(0, thread());
+  STROBE_DEVICE void add(const QuerySums& dq, Wide first, int tiles) const {
+    float* const to = params_.dq_sums + first + Rows::offset(0, thread());
 #pragma unroll
-    for (int c = 0; c < tiles; ++c) {
+    for (int c = 0; c < QuerySums::kColumnTiles; ++c) {
+      if (c >= tiles) continue;
       const float(&sums)[4] = dq.tile[0][c];
-      ptx::add_four(to + Slices::offset(c, 0), sums[0], sums[1], sums[2], sums[3]);
+      ptx::add_four(to + Rows::offset(c, 0), sums[0], sums[1], sums[2], sums[3]);
     }
   }
 

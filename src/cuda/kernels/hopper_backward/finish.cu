@@ -15,8 +15,8 @@ constexpr int kWarps = kThreads / 32;
 constexpr int kBarrier = 1;
 static_assert(kThreads == kWarpgroupThreads);
 
-using Slices = QuerySlices<config::kTileQueries, config::kTileColumns, config::kSliceColumns>;
-using Rows = QueryRows<Element, Slices, config::kTileColumns, config::kDim, config::kShifted>;
+using Rows = QueryRows<Element, config::kTileColumns, config::kDim, config::kShifted>;
+using Sums = Rows::Sums;
 
 /// A block of queries of a head. Heads follow each other, for so do their rows in memory.
 struct QueryTileRows {
@@ -49,7 +49,7 @@ struct QueryTileRows {
 
 /// A warp has 16 of the rows from `first` on.
 STROBE_DEVICE void repair_rows(const Params& params, const QueryTileRows& rows, int first) {
-  constexpr int kRows = Slices::kRows / kWarps;
+  constexpr int kRows = Sums::kRows / kWarps;
   const int begin = first + warp_index() * kRows;
   const HiddenGradients hidden = {params, rows.sequence, rows.head};
   for (int query = begin; query < smaller(begin + kRows, rows.sequence.length_q); ++query)
@@ -58,13 +58,14 @@ STROBE_DEVICE void repair_rows(const Params& params, const QueryTileRows& rows, 
 
 STROBE_DEVICE void finish_tile(const Params& params, Word number, Word staging) {
   const QueryTileRows tile_rows(params, number);
-  const float* sums = params.dq_sums + static_cast<Wide>(tile_rows.tile) * Slices::kTileFloats;
+  constexpr int kTileFloats = config::kTileQueries / Sums::kRows * Sums::kFloats;
+  const float* sums = params.dq_sums + static_cast<Wide>(tile_rows.tile) * kTileFloats;
 #pragma unroll 1
-  for (int row = 0; row < config::kTileQueries; row += Slices::kRows) {
+  for (int row = 0; row < config::kTileQueries; row += Sums::kRows) {
     const int first = tile_rows.first + row;
     Rows rows;
     rows.load(sums);
-    sums += Rows::kSlices * Slices::kFloats;
+    sums += Sums::kFloats;
     const bool finite = rows.stage(staging, params.scale);
     const bool wrong = ptx::any_of_threads(kBarrier, kThreads, !finite);
     Rows::store(staging, tile_rows.row(params, first), params.dq_strides.row,

@@ -69,7 +69,7 @@ class HeadSums {
     return ptx::take_turn(params_.added + head_) + 1 == static_cast<Word>(all);
   }
 
-  using Rows = QueryRows<Element, Slices, config::kKeyColumns, config::kDim, config::kShifted>;
+  using Rows = QueryRows<Element, config::kKeyColumns, config::kDim, config::kShifted>;
 
   static constexpr int kThreads = kWarpgroups * kWarpgroupThreads;       ///< that compute
   static constexpr int kBarrier = 1;                                     ///< theirs
@@ -81,18 +81,15 @@ class HeadSums {
 
   /// 64 queries of one of the heads that share the key head.
   struct Part {
-    int tile;  ///< of the key head's
-    int slice;
     int head;
     int first_query;
   };
 
   STROBE_DEVICE Part part_at(int index) const {
-    const int tile = index / kParts;
     const int key_heads = params_.heads / params_.heads_per_key_head;
-    return {tile, index % kParts * Rows::kSlices,
-            head_ % key_heads * params_.heads_per_key_head + tile / params_.query_blocks,
-            tile % params_.query_blocks * config::kBlockQueries + index % kParts * kWarpgroupRows};
+    const int in_head = params_.query_blocks * kParts;
+    return {head_ % key_heads * params_.heads_per_key_head + index / in_head,
+            index % in_head * kWarpgroupRows};
   }
 
   STROBE_DEVICE int head_tiles() const {
@@ -111,19 +108,19 @@ class HeadSums {
     const Word staging = shared.queries(0) + warpgroup * Rows::RowTile::kBytes;
     const int parts = head_tiles() * kParts;
     Rows rows;
-    if (warpgroup < parts) rows.load(sums_of(part_at(warpgroup)));
+    if (warpgroup < parts) rows.load(sums_of_part(warpgroup));
 #pragma unroll 1
     for (int i = warpgroup; i < parts; i += kWarpgroups) {
       if (!rows.stage(staging, params_.scale)) *params_.not_finite = 1;
-      if (i + kWarpgroups < parts) rows.load(sums_of(part_at(i + kWarpgroups)));
+      if (i + kWarpgroups < parts) rows.load(sums_of_part(i + kWarpgroups));
       sync_warpgroup(warpgroup);
       store(part_at(i), staging);
       sync_warpgroup(warpgroup);
     }
   }
 
-  STROBE_DEVICE const float* sums_of(const Part& part) const {
-    return sums_of(head_) + part.tile * Slices::kTileFloats + part.slice * Slices::kFloats;
+  STROBE_DEVICE const float* sums_of_part(int index) const {
+    return sums_of(head_) + index * Rows::Sums::kFloats;
   }
 
   STROBE_DEVICE void store(const Part& part, Word staging) const {

@@ -104,7 +104,6 @@ jit::KernelDescription finish_description(const PortableBackwardConfig& rows,
   kernel.source = "kernels/hopper_backward/finish.cu";
   kernel.constants.push_back({"kTileQueries", config.shape.block_queries});
   kernel.constants.push_back({"kTileColumns", key_columns(config.features)});
-  kernel.constants.push_back({"kSliceColumns", slice_columns(config)});
   kernel.constants.push_back({"kShifted", config.features.shifted});
   kernel.constants.push_back({"kIsFinished", config.features.finishes});
   kernel.threads = kFinishThreads;

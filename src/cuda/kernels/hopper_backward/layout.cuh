@@ -43,14 +43,13 @@ using DoutHeads = RowHeads<DoutTile, config::kValueDim>;
 using ScoreTile = SwizzledTile<config::kBlockQueries, config::kBlockKeys>;
 using Bias =
     BiasBlock<Element, config::kBiasPerQuery ? config::kBlockQueries : 1, config::kBlockKeys>;
-using Slices = QuerySlices<config::kBlockQueries, config::kKeyColumns, config::kSliceColumns>;
-static_assert(Slices::kTileFloats == config::kTileFloats);
+using Slices = QuerySlices<config::kBlockQueries, config::kKeyColumns, config::kSlices>;
 
 /// Keys are the rows of scores, queries their columns.
 using Scores = Accumulator<1, config::kBlockQueries / 8>;
 using KeySums = Accumulator<1, config::kKeyColumns / 8>;      ///< of dk
 using ValueSums = Accumulator<1, config::kValueColumns / 8>;  ///< of dv
-using QuerySums = Accumulator<1, Slices::kColumns / 8>;
+using QuerySums = Accumulator<1, Slices::kMostColumnTiles>;
 using ScoreOperand = RegisterOperand<config::kBlockQueries>;
 using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
 
@@ -223,7 +222,8 @@ using ScoreTurn = SlotTurn<kScoreStages>;
 struct BlockSlices {
   static constexpr int kWhole = Slices::kCount / kBlocksTogether;
   static constexpr bool kHasHalf = Slices::kCount % kBlocksTogether != 0;
-  static constexpr int kParts = kWhole + (kHasHalf ? 1 : 0);  ///< the half comes last
+  static constexpr int kParts = kWhole + (kHasHalf ? 1 : 0);               ///< the half comes last
+  static constexpr int kHalfTiles = kHasHalf ? Slices::kStep / 8 / 2 : 1;  ///< of columns
 
   STROBE_DEVICE static constexpr bool is_half(int part) { return part == kWhole; }
   STROBE_DEVICE static int slice(int part) {
@@ -319,7 +319,7 @@ class Shared {
     return KeyBlock::of_this_block(params);
   }
 
-  static constexpr int kSliceBytes = Slices::kFloats * 4;
+  static constexpr int kSliceBytes = Slices::Rows::offset(Slices::kMostColumnTiles, 0) * 4;
   static constexpr int kDeltas = config::kBlockQueries * 4;  ///< from the bases on
 
  private:

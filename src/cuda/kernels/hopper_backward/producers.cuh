@@ -224,9 +224,10 @@ class SliceAdder {
   STROBE_DEVICE void add(SlotUser<kSliceBarriers>& slots, float* tile) const {
 #pragma unroll
     for (int i = 0; i < kSlicesOfWriter; ++i) {
+      const int slice = writer_ * kSlicesOfWriter + i;
       slots.wait();
-      ptx::add_floats(tile + (writer_ * kSlicesOfWriter + i) * Slices::kFloats,
-                      shared_.slice(writer_, slots.slot()), Shared::kSliceBytes);
+      ptx::add_floats(tile + Slices::first(slice), shared_.slice(writer_, slots.slot()),
+                      Slices::floats(slice) * 4);
       ptx::commit_stores();
       ptx::wait_until_stores_have_read();
       slots.release(slots.slot());

@@ -214,7 +214,7 @@ class ValueConsumer : Consumer {
   STROBE_DEVICE void start_part(QuerySums& dq, int part) const {
     ptx::wgmma_fence();
     if (BlockSlices::is_half(part)) {
-      multiply_part(reinterpret_cast<float(&)[QuerySums::kColumnTiles / 2][4]>(dq.tile[0]), part);
+      multiply_part(reinterpret_cast<float(&)[BlockSlices::kHalfTiles][4]>(dq.tile[0]), part);
     } else {
       multiply_part(dq.tile[0], part);
     }

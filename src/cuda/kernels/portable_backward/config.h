@@ -135,9 +135,17 @@ constexpr int query_part_columns(const PortableBackwardConfig& config) {
   return (config.features.dim + parts * 8 - 1) / (parts * 8) * 8;
 }
 
-/// Floats of a row of the sums of dq; see query_sums.cuh.
-constexpr int query_sum_floats(const PortableBackwardConfig& config) {
-  return query_part_columns(config) * (config.shape.warps / config.shape.query_warps);
+/// Floats of a row of the sums of dq, however it is cut; see query_sums.cuh.
+constexpr int query_sum_floats(const PortableBackwardFeatures& features) {
+  return (features.dim + 7) / 8 * 8;
+}
+
+/// Whether four steps at once spill under a causal mask, tried with every multiple of 8: above 128,
+/// and before where warps have different numbers of columns of dq. At 144 three do and four do not.
+constexpr bool wants_fewer_steps(const PortableBackwardConfig& config) {
+  const int columns = query_sum_floats(config.features);
+  const bool unequal = columns % query_part_columns(config) != 0;
+  return columns > 128 ? columns != 144 : columns > 112 && unequal;
 }
 
 /// Queries for keys, and keys for queries.
@@ -196,7 +204,7 @@ inline PortableBackwardConfig choose_portable_backward(BackwardKernel kernel,
     config.shape = candidate.shape;
     // The bounds of a window and of lengths take registers as well.
     int& steps = config.shape.steps_at_once;
-    if (features.window_right && features.dim > 128) steps = std::min(steps, 3);
+    if (features.window_right && wants_fewer_steps(config)) steps = std::min(steps, 3);
     if (features.window_left || features.variable_length) steps = 2;
     if (features.arithmetic == Arithmetic::fp32) steps = 1;
     if (kernel == BackwardKernel::query_gradients) config.shape = mirrored(config.shape);
@@ -237,6 +245,7 @@ inline jit::KernelDescription description(const PortableBackwardConfig& config, 
                     {"kKeyWarps", shape.key_warps},
                     {"kQueryWarps", shape.query_warps},
                     {"kQueryPartColumns", portable_backward::query_part_columns(config)},
+                    {"kQuerySumFloats", portable_backward::query_sum_floats(features)},
                     {"kTileSlots", shape.tile_slots},
                     {"kStepsAtOnce", shape.steps_at_once},
                     {"kBlocksPerMultiprocessor", shape.blocks_per_multiprocessor},

@@ -122,8 +122,8 @@ class Loader {
   int end_;
 };
 
-/// Adds a block's share to the sums of dq. The last part may reach over the end of the keys' rows;
-/// what is computed there goes nowhere.
+/// Adds a block's share to the sums of dq. The last part may reach over the end of the rows; what
+/// is computed there goes nowhere.
 STROBE_DEVICE void add_to_dq(const Memory& memory, const Params& params, const Sequence& sequence,
                              const Position& position) {
   using Layout = QuerySumsLayout;
@@ -148,8 +148,8 @@ STROBE_DEVICE void add_to_dq(const Memory& memory, const Params& params, const S
 #pragma unroll
     for (int tile = 0; tile < QuerySums::kColumnTiles; tile += 2) {
       if (first_column + tile * 8 >= config::kDim) break;
-      float* place = to + Layout::offset(tile, quarter);
-      if (Layout::is_paired(tile)) {
+      float* place = to + Layout::offset(first_column, tile, quarter);
+      if (Layout::is_paired(first_column, tile)) {
         ptx::add_four(place, sums.at(r, tile, 0), sums.at(r, tile, 1), sums.at(r, tile + 1, 0),
                       sums.at(r, tile + 1, 1));
       } else {

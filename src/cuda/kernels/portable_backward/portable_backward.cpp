@@ -25,7 +25,7 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
   keys({.arithmetic = Arithmetic::fp32});
   keys({.arithmetic = Arithmetic::fp32, .dim = 512, .value_dim = 512});
   keys({.dim = 129, .value_dim = 129});
-  keys({.dim = 136, .value_dim = 136, .window_right = true});
+  for (const int dim : {120, 136, 144}) keys({.dim = dim, .value_dim = dim, .window_right = true});
   keys({.dim = 512, .value_dim = 512});
   keys({.window_left = true, .window_right = true, .variable_length = true});
   keys({.softcap = true, .alibi = true, .bias = true, .dropout = true});
@@ -58,7 +58,7 @@ Backward::Backward(const driver::Device& device, const Problem& problem, const P
       padded_(device, problem_),
       q_(padded_.plan(false, problem.dim, workspace_)),
       dout_(padded_.plan(false, problem.value_dim(), workspace_)),
-      arrays_(plan_arrays(problem, features_, jit::Architecture::of(device), workspace_)),
+      arrays_(plan_arrays(problem, features_, workspace_)),
       aligned_(load_all(true)) {
   if (!keys_pass_by()) return;
   k_ = padded_.plan(true, problem.dim, workspace_);

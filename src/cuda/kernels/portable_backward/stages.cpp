@@ -52,31 +52,15 @@ PortableBackwardParams params_of(const Problem& problem, const Tensors& tensors)
   return p;
 }
 
-namespace {
-
-/// Floats of a row of the sums of dq, wherever operands lie: kernels for those that are not aligned
-/// may be cut otherwise.
-int most_sum_floats(PortableBackwardFeatures features, const jit::Architecture& architecture) {
-  int most = 0;
-  for (const bool aligned : {true, false}) {
-    features.aligned = aligned;
-    most = std::max(most, query_sum_floats(choose_portable_backward(
-                              BackwardKernel::key_gradients, features, architecture.number())));
-  }
-  return most;
-}
-
-}  // namespace
-
 WorkspaceArrays plan_arrays(const Problem& problem, const PortableBackwardFeatures& features,
-                            const jit::Architecture& architecture, WorkspacePlan& workspace) {
+                            WorkspacePlan& workspace) {
   constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
   const std::int64_t rows = problem.heads * problem.total_q();
   WorkspaceArrays arrays;
   arrays.statistics = workspace.take(rows * static_cast<std::int64_t>(sizeof(RowStatistics)));
   if (features.arithmetic == Arithmetic::fp32) arrays.corrections = workspace.take(rows * kFloat);
   if (!features.deterministic) {
-    arrays.dq_sum_floats = rows * most_sum_floats(features, architecture);
+    arrays.dq_sum_floats = rows * query_sum_floats(features);
     arrays.dq_sums = workspace.take(arrays.dq_sum_floats * kFloat);
   }
   return arrays;

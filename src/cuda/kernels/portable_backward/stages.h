@@ -32,7 +32,7 @@ struct WorkspaceArrays {
 };
 
 WorkspaceArrays plan_arrays(const Problem& problem, const PortableBackwardFeatures& features,
-                            const jit::Architecture& architecture, WorkspacePlan& workspace);
+                            WorkspacePlan& workspace);
 
 inline std::int64_t blocks_of(std::int64_t length, int block) {
   return (length + block - 1) / block;
