@@ -4,6 +4,7 @@
 set -euo pipefail
 python=$1 source=$2 work=$3
 unset PYTHONPATH
+export STROBE_CACHE_DIR=$work/cache
 
 skip() {
   echo "$1"

@@ -110,6 +110,18 @@ TEST_F(PeaksCache, AFileOfAnEarlierFormIsMeasuredAnew) {
   EXPECT_GT(again.flops_per_second.at(DType::int8), 0);
 }
 
+TEST_F(PeaksCache, ReleasesDoNotTakeThoseOfOtherBuilds) {
+#ifdef NDEBUG
+  constexpr bool kRelease = true;
+#else
+  constexpr bool kRelease = false;
+#endif
+  machine_peaks(1);
+  std::ifstream file(peaks_cache_path());
+  const nlohmann::json cache = nlohmann::json::parse(file);
+  EXPECT_EQ(cache.begin().key().find("no release") == std::string::npos, kRelease);
+}
+
 TEST_F(PeaksCache, AFileThatMakesNoSenseIsReplaced) {
   std::filesystem::create_directories(folder_);
   std::ofstream(peaks_cache_path()) << "{\"half";
