@@ -50,13 +50,15 @@ std::vector<lab::Entrant> entrants_of(const Implementations& implementations,
                                       const CompareOptions& options) {
   const PlanOptions usual = options.run.plan();
   std::vector<PlanOptions> ways = {usual};
-  for (const std::string& mode : options.also) {
-    ways.push_back(in_mode(usual, mode));
+  for (auto mode = options.also.begin(); mode != options.also.end(); ++mode) {
+    if (std::find(options.also.begin(), mode, *mode) != mode)
+      throw InvalidArgument("--also", fmt::format("has '{}' twice; leave one of them out", *mode));
+    ways.push_back(in_mode(usual, *mode));
     if (mode_text(ways.back(), usual).empty()) {
       throw InvalidArgument("--also",
                             fmt::format("is '{}', which all are by the other options; leave it out "
                                         "of one of them",
-                                        mode));
+                                        *mode));
     }
   }
   std::vector<lab::Entrant> entrants;
@@ -67,11 +69,13 @@ std::vector<lab::Entrant> entrants_of(const Implementations& implementations,
 }
 
 /// The implementation that the others' speed is told against: the one asked for if it ran, else
-/// the last one that did.
-const lab::Benchmark* base_of(const Results& results, const std::string& name) {
+/// the last one that did. In the usual way, unless none ran in that.
+const lab::Benchmark* base_of(const Results& results, const PlanOptions& usual,
+                              const std::string& name) {
   const lab::Benchmark* base = nullptr;
   for (const lab::Benchmark& b : results) {
-    if (!b.timed()) continue;
+    const bool is_usual = mode_text(b.options, usual).empty();
+    if (!b.timed() || (base != nullptr && !is_usual)) continue;
     base = &b;
     if (b.implementation == name) break;
   }
@@ -116,7 +120,7 @@ void print_results(std::FILE* text, const Results& results, const PlanOptions& u
                     {"Max error", kRight},
                     {"Check"},
                     {"Speed-up", kRight}});
-  const lab::Benchmark* base = base_of(results, base_name);
+  const lab::Benchmark* base = base_of(results, usual, base_name);
   const auto name = [&usual](const lab::Benchmark& b) {
     return b.implementation + mode_text(b.options, usual);
   };

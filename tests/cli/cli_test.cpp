@@ -255,6 +255,11 @@ TEST(Compare, TimesModesInTurns) {
   const Outcome text = strobe(arguments);
   for (const char* part : {"flash deterministic ", "flash tf32 ", "standard deterministic "})
     EXPECT_TRUE(contains(text.out, part)) << part << "\n" << text.out;
+  std::istringstream in(text.out);
+  for (std::string line; std::getline(in, line);) {
+    const bool is_base = line.starts_with("flash  ");  // the last one, in the usual way
+    EXPECT_TRUE(!is_base || line.ends_with(" 1.00x")) << line;
+  }
 }
 
 TEST(Bench, TakesTheSpellingsOfOtherTools) {
@@ -367,6 +372,7 @@ TEST(Usage, ErrorsNameWhatIsWrongAndWhatIsAllowed) {
   expect_refusal("verify --impl flash,nobody", 2, "flash, standard, oracle");
   expect_refusal("compare --impl nobody", 2, "flash, standard, oracle");
   expect_refusal("compare --deterministic --also deterministic", 2, "which all are");
+  expect_refusal("compare --also tf32,tf32", 2, "twice");
   expect_refusal("compare --also slow", 2, "deterministic");
   expect_refusal("verify --problem 's8 purple'", 2, "purple");
   expect_refusal("verify --problem 'd64'", 2, "length");
