@@ -221,6 +221,7 @@ inline jit::KernelDescription description(const HopperBackwardConfig& config) {
                         {"kSliceWriters", shape.slice_writers()},
                         {"kSlices", hopper_backward::slice_count(config)},
                         {"kSliceSlots", shape.slice_slots},
+                        {"kTileFloats", hopper_backward::tile_floats(config)},
                         {"kProducerRegisters", config.kProducerRegisters},
                         {"kConsumerRegisters", config.kConsumerRegisters}},
           .threads = config.kThreads,

@@ -44,6 +44,7 @@ using ScoreTile = SwizzledTile<config::kBlockQueries, config::kBlockKeys>;
 using Bias =
     BiasBlock<Element, config::kBiasPerQuery ? config::kBlockQueries : 1, config::kBlockKeys>;
 using Slices = QuerySlices<config::kBlockQueries, config::kKeyColumns, config::kSlices>;
+static_assert(Slices::kTileFloats == config::kTileFloats);
 
 /// Keys are the rows of scores, queries their columns.
 using Scores = Accumulator<1, config::kBlockQueries / 8>;

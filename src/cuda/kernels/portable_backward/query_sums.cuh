@@ -13,6 +13,7 @@ struct QuerySumsLayout {
   static constexpr int kPartColumns = config::kQueryPartColumns;
   static constexpr int kPartTiles = kPartColumns / 8;
   static constexpr int kRowFloats = config::kQuerySumFloats;
+  static_assert(kRowFloats >= config::kDim && kRowFloats % 8 == 0);
 
   /// Whether a tile of the part that begins at column `first` shares its place with the one after
   /// or before it.
