@@ -6,7 +6,6 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
 
 #include "core/user_folder.h"
 #include "measure/peaks.h"
@@ -20,9 +19,9 @@ using nlohmann::json;
 
 /// Other builds reach a small part of a machine's peaks, which must not become those of a release.
 #ifdef NDEBUG
-constexpr std::string_view kBuild = "";
+constexpr const char* kBuild = "";
 #else
-constexpr std::string_view kBuild = ", no release";
+constexpr const char* kBuild = ", no release";
 #endif
 
 /// What the peaks depend on.
