@@ -46,10 +46,17 @@ struct Schedule {
   }
 };
 
-/// Tiles of heads, of which later ones take longer, in an order that is known from the start. Each
-/// thread block takes a long one and a short one of a head in turns, which are as long together as
-/// any other two. Those that are not `paired`, of whole heads, are taken one by one, the longest
-/// first, there and back: whoever had a long one gets a short one next, or none.
+// Orders of the tiles of heads, of which later ones take longer, that are known from the start.
+
+/// Of a tile, its number in its head and the head's number.
+struct TilePlace {
+  Word tile;
+  Word head;
+};
+
+/// Each thread block takes a long one and a short one of a head in turns, which are as long
+/// together as any other two. Those that are not `paired`, of whole heads, are taken one by one,
+/// the longest first, there and back: whoever had a long one gets a short one next, or none.
 class PairedTiles {
  public:
   STROBE_DEVICE PairedTiles(Word tiles, Word tiles_of_head, Word paired, Word takers, Word taker)
@@ -77,12 +84,7 @@ class PairedTiles {
     return next < paired_ ? next : first_left();
   }
 
-  /// Of a tile, its number in its head and the head's number.
-  struct Place {
-    Word tile;
-    Word head;
-  };
-  STROBE_DEVICE Place place_of(Word index) const {
+  STROBE_DEVICE TilePlace place_of(Word index) const {
     if (index >= paired_) {
       const Word left = index - paired_;
       return {tiles_of_head_ - 1 - left / heads_left_,
@@ -106,6 +108,31 @@ class PairedTiles {
   Word takers_;
   Word taker_;
   Word place_;  ///< among those who take what is left: those first who had one pair less
+};
+
+/// One head after the other, its longest tile first, by as many thread blocks as it has tiles: they
+/// read its keys at about the same time. Every round goes the other way than the one before, so
+/// that whoever had a long one gets a short one next.
+class TilesThereAndBack {
+ public:
+  /// As PairedTiles are made.
+  STROBE_DEVICE TilesThereAndBack(Word /*tiles*/, Word tiles_of_head, Word /*paired*/, Word takers,
+                                  Word taker)
+      : tiles_of_head_(tiles_of_head), takers_(takers), taker_(taker) {}
+
+  STROBE_DEVICE Word first() const { return taker_; }
+  STROBE_DEVICE Word after(Word index) const {
+    const Word round = index / takers_ + 1;
+    return round * takers_ + (round % 2 == 0 ? taker_ : takers_ - 1 - taker_);
+  }
+  STROBE_DEVICE TilePlace place_of(Word index) const {
+    return {tiles_of_head_ - 1 - index % tiles_of_head_, index / tiles_of_head_};
+  }
+
+ private:
+  Word tiles_of_head_;
+  Word takers_;
+  Word taker_;
 };
 
 }  // namespace strobe::cuda

@@ -21,6 +21,16 @@ struct Taken {
   }
 };
 
+template <class Order>
+std::vector<Taken> taken_in(const Order& order, Word tiles) {
+  std::vector<Taken> taken;
+  for (Word index = order.first(); index < tiles; index = order.after(index)) {
+    const auto [tile, head] = order.place_of(index);
+    taken.push_back({static_cast<int>(tile), static_cast<int>(head)});
+  }
+  return taken;
+}
+
 /// What each of the blocks takes, in its order: all in pairs, or whole rounds of them and the rest
 /// one by one.
 std::vector<std::vector<Taken>> handed_out(int heads, int tiles_of_head, int takers,
@@ -32,11 +42,20 @@ std::vector<std::vector<Taken>> handed_out(int heads, int tiles_of_head, int tak
   std::vector<std::vector<Taken>> all;
   for (Word taker = 0; taker < count; ++taker) {
     const PairedTiles pairs(tiles, of_head, all_paired ? tiles : paired, count, taker);
-    auto& taken = all.emplace_back();
-    for (Word index = pairs.first(); index < tiles; index = pairs.after(index)) {
-      const auto [tile, head] = pairs.place_of(index);
-      taken.push_back({static_cast<int>(tile), static_cast<int>(head)});
-    }
+    all.push_back(taken_in(pairs, tiles));
+  }
+  return all;
+}
+
+/// Likewise there and back.
+std::vector<std::vector<Taken>> handed_out_there_and_back(int heads, int tiles_of_head,
+                                                          int takers) {
+  const auto tiles = static_cast<Word>(heads * tiles_of_head);
+  std::vector<std::vector<Taken>> all;
+  for (Word taker = 0; taker < static_cast<Word>(takers); ++taker) {
+    const TilesThereAndBack order(tiles, static_cast<Word>(tiles_of_head), 0,
+                                  static_cast<Word>(takers), taker);
+    all.push_back(taken_in(order, tiles));
   }
   return all;
 }
@@ -51,9 +70,9 @@ int most_steps(const std::vector<std::vector<Taken>>& all) {
   return most;
 }
 
-void expect_each_once(int heads, int tiles_of_head, int takers, bool all_paired) {
+void expect_each_once(const std::vector<std::vector<Taken>>& all, int heads, int tiles_of_head) {
   std::set<Taken> seen;
-  for (const auto& taken : handed_out(heads, tiles_of_head, takers, all_paired)) {
+  for (const auto& taken : all) {
     for (const Taken& tile : taken) {
       EXPECT_TRUE(tile.head >= 0 && tile.head < heads);
       EXPECT_TRUE(tile.block >= 0 && tile.block < tiles_of_head);
@@ -61,7 +80,7 @@ void expect_each_once(int heads, int tiles_of_head, int takers, bool all_paired)
     }
   }
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(heads * tiles_of_head))
-      << takers << " take " << heads << " heads of " << tiles_of_head;
+      << all.size() << " take " << heads << " heads of " << tiles_of_head;
 }
 
 TEST(PairedTiles, AreHandedOutOnceEach) {
@@ -69,7 +88,8 @@ TEST(PairedTiles, AreHandedOutOnceEach) {
     for (const int heads : {1, 2, 5, 16, 100, 512}) {
       for (const int tiles_of_head : {1, 2, 3, 4, 7, 16}) {
         for (const bool all_paired : {false, true})
-          expect_each_once(heads, tiles_of_head, takers, all_paired);
+          expect_each_once(handed_out(heads, tiles_of_head, takers, all_paired), heads,
+                           tiles_of_head);
       }
     }
   }
@@ -98,6 +118,27 @@ TEST(PairedTiles, ThatAreLeftGoFirstToThoseWithAPairLess) {
   const auto all = handed_out(12, 4, 7);
   ASSERT_EQ(all.back().size(), 5U);
   EXPECT_EQ(all.back()[4].steps(), 4) << "the longest that is left";
+}
+
+TEST(TilesThereAndBack, AreHandedOutOnceEach) {
+  for (const int takers : {1, 2, 7, 132}) {
+    for (const int heads : {1, 2, 5, 100}) {
+      for (const int tiles_of_head : {1, 3, 4, 7}) {
+        expect_each_once(handed_out_there_and_back(heads, tiles_of_head, takers), heads,
+                         tiles_of_head);
+      }
+    }
+  }
+}
+
+TEST(TilesThereAndBack, AreOfOneHeadForNeighboursAndTakeAsLong) {
+  const auto all = handed_out_there_and_back(66, 4, 132);
+  for (std::size_t taker = 0; taker < all.size(); ++taker) {
+    ASSERT_EQ(all[taker].size(), 2U);
+    EXPECT_EQ(all[taker][0].head, static_cast<int>(taker / 4));
+    EXPECT_EQ(all[taker][1].head, all[taker / 4 * 4][1].head);
+    EXPECT_EQ(all[taker][0].steps() + all[taker][1].steps(), 5);
+  }
 }
 
 }  // namespace

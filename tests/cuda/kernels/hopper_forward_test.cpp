@@ -107,17 +107,35 @@ TEST(HopperForward, TheReferenceIsFixedWhereThereAreManyKeys) {
   }
 }
 
+TileOrder order_of(const HopperForwardFeatures& features, long long length, long long heads) {
+  return choose_hopper_forward(features, {.queries = length, .keys = length, .heads = heads})
+      .shape.order;
+}
+
 TEST(HopperForward, PairsAreHandedOutWhereTheyFillTheGpu) {
-  const auto pairs = [](const HopperForwardFeatures& features, long long length, long long heads) {
-    return choose_hopper_forward(features, {.queries = length, .keys = length, .heads = heads})
-        .shape.pairs;
-  };
-  EXPECT_TRUE(pairs({.window_right = true}, 16384, 16)) << "8 rounds, the last not quite full";
-  EXPECT_FALSE(pairs({.window_right = true}, 16384, 17)) << "9 rounds, the last half empty";
-  EXPECT_FALSE(pairs({.window_right = true}, 1000, 2)) << "most have nothing to do";
-  EXPECT_FALSE(pairs({}, 16384, 16)) << "all tiles take as long";
-  EXPECT_FALSE(pairs({.window_left = true, .window_right = true}, 16384, 16)) << "so they do here";
-  EXPECT_FALSE(pairs({.window_right = true, .variable_length = true}, 16384, 16));
+  const HopperForwardFeatures causal{.window_right = true};
+  EXPECT_EQ(order_of(causal, 16384, 16), TileOrder::in_pairs)
+      << "8 rounds, the last not quite full";
+  EXPECT_EQ(order_of(causal, 16384, 17), TileOrder::on_demand) << "9 rounds, the last half empty";
+  EXPECT_EQ(order_of(causal, 1000, 2), TileOrder::on_demand) << "most have nothing to do";
+  EXPECT_EQ(order_of({}, 16384, 16), TileOrder::one_by_one) << "all tiles take as long";
+  EXPECT_EQ(order_of({.window_left = true, .window_right = true}, 16384, 16), TileOrder::one_by_one)
+      << "so they do here";
+  EXPECT_EQ(order_of({.window_right = true, .variable_length = true}, 16384, 16),
+            TileOrder::on_demand);
+  EXPECT_EQ(order_of({.variable_length = true}, 16384, 16), TileOrder::on_demand);
+}
+
+TEST(HopperForward, LargeHeadsOfFewTilesAreTakenAtOnce) {
+  const HopperForwardFeatures causal{.dim = 256, .value_dim = 256, .window_right = true};
+  EXPECT_EQ(order_of(causal, 512, 256), TileOrder::there_and_back);
+  EXPECT_EQ(order_of(causal, 384, 512), TileOrder::there_and_back);
+  EXPECT_EQ(order_of(causal, 1024, 128), TileOrder::in_pairs);
+  EXPECT_EQ(order_of(causal, 512, 140), TileOrder::on_demand) << "the last round is empty";
+  EXPECT_EQ(order_of({.window_right = true}, 512, 512), TileOrder::in_pairs);
+  const Work of_others{.queries = 384, .keys = 384, .heads = 400, .multiprocessors = 100};
+  EXPECT_EQ(choose_hopper_forward(causal, of_others).shape.order, TileOrder::in_pairs)
+      << "some would always have the long ones";
 }
 
 TEST(HopperForward, WhatIsLeftAfterWholeRoundsOfPairsIsHandedOutAloneIfThatEndsEarlier) {

@@ -9,6 +9,7 @@
 #include "device/schedule.cuh"
 #include "kernels/configuration.h"
 #include "kernels/hopper_forward/output_way.cuh"
+#include "kernels/hopper_forward/tile_order.cuh"
 #include "strobe/implementation.h"
 
 namespace strobe::cuda {
@@ -55,8 +56,7 @@ struct HopperForwardShape {
   int warpgroups = 2;   ///< that compute, 64 queries each
   int stages = 2;       ///< of keys, and of values, in shared memory
   int query_slots = 2;  ///< with two, a tile's first scores overlap with the last output before
-  bool pairs = false;   ///< where later queries take longer, a block has a long tile and a short
-                        ///< one; else it asks for the next when it is done
+  TileOrder order = TileOrder::one_by_one;
   OutputWay output_way = OutputWay::by_queries;
 
   bool operator==(const HopperForwardShape&) const = default;
@@ -65,12 +65,6 @@ struct HopperForwardShape {
 /// Whether rows of the output are whole chunks that lie where the kernel's tiles have them.
 constexpr bool stores_whole_chunks(const HopperForwardFeatures& features) {
   return !features.shifted && features.value_dim % kChunkElements == 0;
-}
-
-/// Whether blocks ask for their tiles, because some take longer than others.
-constexpr bool asks_for_tiles(const HopperForwardFeatures& features,
-                              const HopperForwardShape& shape) {
-  return features.variable_length || (last_queries_first(features) && !shape.pairs);
 }
 
 struct HopperForwardConfig {
@@ -194,16 +188,21 @@ constexpr long long busiest_share(const HopperForwardShape& shape, const Work& w
   return (tiles + work.multiprocessors - 1) / work.multiprocessors * rows;
 }
 
-/// Whether tiles that later queries make longer are best handed out in pairs of a long one and a
-/// short one: then nobody has to ask for the next, and a head's tiles stay together. Not if many
-/// multiprocessors would have nothing to do during the last pairs.
-constexpr bool suits_pairs(const HopperForwardFeatures& features, const HopperForwardShape& shape,
-                           const Work& work) {
-  if (!last_queries_first(features) || features.variable_length) return false;
+/// How tiles are best handed out. Where later queries make them longer, in an order that gives
+/// everybody as much: then nobody has to ask for the next, and a head's tiles stay together. Not if
+/// many multiprocessors would have nothing to do at the end.
+constexpr TileOrder suited_order(const HopperForwardFeatures& features,
+                                 const HopperForwardShape& shape, const Work& work) {
+  if (features.variable_length) return TileOrder::on_demand;
+  if (!last_queries_first(features)) return TileOrder::one_by_one;
   const long long rows = shape.warpgroups * 64LL;
-  const long long pairs = ((work.queries + rows - 1) / rows * work.heads + 1) / 2;
+  const long long tiles_of_head = (work.queries + rows - 1) / rows;
+  const long long pairs = (tiles_of_head * work.heads + 1) / 2;
   const long long rounds = (pairs + work.multiprocessors - 1) / work.multiprocessors;
-  return rounds * work.multiprocessors * 24 <= pairs * 25;
+  if (rounds * work.multiprocessors * 24 > pairs * 25) return TileOrder::on_demand;
+  // Measured: large heads of few tiles gain by it, others do not.
+  const bool few = tiles_of_head <= 4 && 2 * work.multiprocessors % tiles_of_head == 0;
+  return few && most_columns(features) > 192 ? TileOrder::there_and_back : TileOrder::in_pairs;
 }
 
 /// How many tiles are handed out in pairs, if they are: all of them, or whole rounds if what is
@@ -241,7 +240,7 @@ constexpr OutputWay suited_output_way(const HopperForwardFeatures& features,
 /// The shape with what follows from the work.
 constexpr HopperForwardShape suited(HopperForwardShape shape, const HopperForwardFeatures& features,
                                     const Work& work) {
-  shape.pairs = suits_pairs(features, shape, work);
+  shape.order = suited_order(features, shape, work);
   shape.output_way = suited_output_way(features, shape);
   return shape;
 }
@@ -278,7 +277,7 @@ inline long long fewest_keys_for_fixed(const HopperForwardFeatures& features,
   constexpr long long kFew = 512;
   constexpr long long kSome = 1024;
   constexpr long long kMany = 2048;
-  if (asks_for_tiles(features, choose_hopper_forward(features, work).shape)) return kMany;
+  if (choose_hopper_forward(features, work).shape.order == TileOrder::on_demand) return kMany;
   if (most_columns(features) > 64) return kSome;
   return features.window_right ? kMany : kFew;
 }
@@ -313,6 +312,14 @@ inline jit::Constant output_way_constant(OutputWay way) {
                           "kernels/hopper_forward/output_way.cuh"}};
 }
 
+/// kTileOrder
+inline jit::Constant tile_order_constant(TileOrder order) {
+  constexpr std::array kNames = {"one_by_one", "in_pairs", "there_and_back", "on_demand"};
+  return {"kTileOrder",
+          jit::Enumerator{"strobe::cuda::TileOrder", kNames[static_cast<std::size_t>(order)],
+                          "kernels/hopper_forward/tile_order.cuh"}};
+}
+
 /// Its choices as the kernel knows them.
 inline jit::KernelDescription description(const HopperForwardConfig& config) {
   const auto& [features, shape] = config;
@@ -338,8 +345,7 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
                         {"kDropout", features.dropout},
                         {"kSinks", features.sinks},
                         {"kLastQueriesFirst", last_queries_first(features)},
-                        {"kAsksForTiles", asks_for_tiles(features, shape)},
-                        {"kPairs", shape.pairs},
+                        tile_order_constant(shape.order),
                         output_way_constant(shape.output_way),
                         {"kBlockKeys", shape.block_keys},
                         {"kWarpgroups", shape.warpgroups},

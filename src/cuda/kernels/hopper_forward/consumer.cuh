@@ -38,7 +38,8 @@ class Turns {
 };
 
 /// The role of a warpgroup: 64 queries of every tile. The products of a block of keys overlap with
-/// the softmax of the next, also from the last block of a tile to the first of the one after:
+/// the softmax of the next, where queries have two slots and warpgroups as many blocks each also
+/// from the last block of a tile to the first of the one after:
 ///
 ///     start the scores of a block | start the output of the one before | softmax of the scores
 class Consumer {
@@ -61,21 +62,54 @@ class Consumer {
 
  private:
   STROBE_DEVICE void go_through_tiles() {
+    if constexpr (config::kQuerySlots == 1) {
+      go_one_by_one();
+    } else if constexpr (kLetsPass) {
+      go_and_store_beside_scores();
+    } else {
+      go_over_from_tile_to_tile();
+    }
+  }
+
+  /// Where the next queries take the place of the last ones.
+  STROBE_DEVICE void go_one_by_one() {
     begin();
     for (;;) {
       attend();
-      if constexpr (config::kQuerySlots > 1) {
-        give_queries_back();
-        if (!next_tile()) return end(tile_before());
-        go_over();
-      } else {
-        end(tile());
-        give_queries_back();
-        const bool more = next_tile();
-        give_tile_back();
-        if (!more) return;
-        begin();
-      }
+      end(tile());
+      give_queries_back();
+      const bool more = next_tile();
+      give_tile_back();
+      if (!more) return;
+      begin();
+    }
+  }
+
+  /// Output leaves while the first scores of the next tile are multiplied: for warpgroups that have
+  /// a different number of blocks each, whose products seldom meet.
+  STROBE_DEVICE void go_and_store_beside_scores() {
+    start_first();
+    for (;;) {
+      take_first_weights();
+      attend();
+      give_queries_back();
+      finish_tile();
+      const bool more = next_tile();
+      start_first(more);
+      store(tile_before(), softmax_);
+      give_tile_back();
+      if (!more) return finish_scores<0>();
+    }
+  }
+
+  /// The last output of a tile is multiplied together with the first scores of the next.
+  STROBE_DEVICE void go_over_from_tile_to_tile() {
+    begin();
+    for (;;) {
+      attend();
+      give_queries_back();
+      if (!next_tile()) return end(tile_before());
+      go_over();
     }
   }
 
@@ -128,11 +162,13 @@ class Consumer {
     return uniform_by_reduction(address);
   }
 
-  STROBE_DEVICE void start_scores_of_block() {
+  /// If there is none, multiplies whatever lies there: around a product that is left out the
+  /// assembler would let others wait for each other.
+  STROBE_DEVICE void start_scores_of_block(bool exists = true) {
     // Described anew each time, for want of registers to keep the descriptions in.
     const Word queries = place(ptx::again(shared_.queries(query_turn().slot(), warpgroup_)));
     const Word block = place(shared_.keys(turn_.slot()));
-    keys().wait(turn_);
+    if (exists) keys().wait(turn_);
     turns_.wait();
     start_scores(scores_, queries, block);
   }
@@ -239,10 +275,10 @@ class Consumer {
     turn_.next();
   }
 
-  /// Blocks after the last that is computed, but for as many as have passed.
-  STROBE_DEVICE void let_hidden_pass(int passed) {
+  /// Blocks after the last that is computed.
+  STROBE_DEVICE void let_hidden_pass() {
     if constexpr (kLetsPass) {
-      for (int left = tile().last_block() - last_block() - passed; left > 0; --left) {
+      for (int left = tile().last_block() - last_block(); left > 0; --left) {
         turns_.wait();
         turns_.pass();
         let_pass();
@@ -290,7 +326,7 @@ class Consumer {
     return true;
   }
 
-  static constexpr bool kLearnsFromTiles = kFixedReference && !config::kAsksForTiles;
+  static constexpr bool kLearnsFromTiles = kFixedReference && !kAsksForTiles;
   static constexpr int kWaryTiles = 7;
 
   /// Multiplies scores that were lost again; their keys are still there. From then on the reference
@@ -303,12 +339,21 @@ class Consumer {
     return softmax_.take(scores_, factor);
   }
 
-  /// The first scores of a tile that is not gone over to. Some blocks may have passed already.
-  STROBE_DEVICE void begin(int passed = 0) {
-    let_hidden_pass(passed);
-    take_queries();
-    start_scores_of_block();
+  STROBE_DEVICE void begin() {
+    start_first();
+    take_first_weights();
+  }
+
+  /// The first scores of a tile that is not gone over to. If there is no tile, of nothing.
+  STROBE_DEVICE void start_first(bool exists = true) {
+    if (exists) {
+      let_hidden_pass();
+      take_queries();
+    }
+    start_scores_of_block(exists);
     turns_.pass();
+  }
+  STROBE_DEVICE void take_first_weights() {
     finish_scores<0>();
     take_first();
     pack<Element>(weights_, scores_);
@@ -366,9 +411,7 @@ class Consumer {
     turn_.next();
   }
 
-  /// The last output of a tile together with the first scores of the next.
   STROBE_DEVICE void go_over() {
-    if (kLetsPass && last_block() < tile().last_block()) return leave();
     take_queries();
     start_scores_of_block();
     start_output_of_block();
@@ -383,21 +426,15 @@ class Consumer {
     turn_.next();
   }
 
-  /// The last output of a tile in the turn of a block that passes, of the next one.
-  STROBE_DEVICE void leave() {
+  /// The output of its last block.
+  STROBE_DEVICE void finish_tile() {
     turns_.wait();
     start_output_of_block();
     finish_output();
-    store(tile_before(), softmax_);
-    give_tile_back();
-    let_pass();
-    begin(1);
   }
 
   STROBE_DEVICE void end(const Tile& done) {
-    turns_.wait();
-    start_output_of_block();
-    finish_output();
+    finish_tile();
     store(done, softmax_);
   }
 

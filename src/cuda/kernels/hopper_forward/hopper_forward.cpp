@@ -82,6 +82,20 @@ constexpr const char* output_text(OutputWay way) {
   return "";
 }
 
+constexpr const char* order_text(TileOrder order) {
+  switch (order) {
+    case TileOrder::one_by_one:
+      return "in order";
+    case TileOrder::in_pairs:
+      return "in pairs";
+    case TileOrder::there_and_back:
+      return "there and back";
+    case TileOrder::on_demand:
+      return "on demand";
+  }
+  return "";
+}
+
 constexpr const char* heads_text(const HopperForwardFeatures& features) {
   if (!features.shifted) return "at chunks";
   return features.head_unit == kChunkElements ? "within chunks" : "within sectors";
@@ -269,7 +283,7 @@ void keep_variant(const driver::Device& device, const Problem& problem, const Pl
 
 Forward::Arrays::Arrays(const Problem& problem, const HopperForwardConfig& config) {
   WorkspacePlan plan;
-  if (asks_for_tiles(config.features, config.shape)) next_tile = plan.take(sizeof(unsigned));
+  if (config.shape.order == TileOrder::on_demand) next_tile = plan.take(sizeof(unsigned));
   if (problem.varlen())
     tile_order = plan.take(static_cast<std::int64_t>(sizeof(SequenceTiles)) * (problem.batch + 1));
   bytes = plan.bytes();
@@ -294,7 +308,7 @@ Forward::Forward(const driver::Device& device, const Problem& problem,
       arrays_(problem, config_),
       blocks_(static_cast<int>(
           std::min<std::int64_t>(tiles(problem, config_), device.multiprocessors()))),
-      paired_tiles_(!config_.shape.pairs
+      paired_tiles_(config_.shape.order != TileOrder::in_pairs
                         ? 0
                         : tiles_in_pairs(static_cast<int>(tiles(problem, config_)),
                                          static_cast<int>(query_blocks(problem, config_)),
@@ -312,9 +326,7 @@ TuningRecord Forward::tuning() const {
           {"warpgroups", concat(shape.warpgroups)},
           {"stages", concat(shape.stages)},
           {"query slots", concat(shape.query_slots)},
-          {"tiles", shape.pairs                               ? "in pairs"
-                    : asks_for_tiles(config_.features, shape) ? "on demand"
-                                                              : "in order"},
+          {"tiles", order_text(shape.order)},
           {"output", output_text(shape.output_way)},
           {"heads", heads_text(config_.features)},
           {"reference", config_.features.reference == Reference::fixed ? "fixed" : "running"},
@@ -380,7 +392,7 @@ void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) c
   const HopperForwardParams values = params(tensors, arrays);
   if (problem_.varlen())
     put_in_order(values, reinterpret_cast<SequenceTiles*>(arrays + arrays_.tile_order), stream);
-  else if (asks_for_tiles(config_.features, config_.shape))
+  else if (config_.shape.order == TileOrder::on_demand)
     driver::fill_async(values.next_tile, 0, sizeof(unsigned), stream);
   driver::launch(function_,
                  {.grid = {.x = static_cast<unsigned>(blocks_)},

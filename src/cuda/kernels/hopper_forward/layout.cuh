@@ -12,6 +12,7 @@
 #include "device/warpgroup.cuh"
 #include "kernels/hopper_forward/output_way.cuh"
 #include "kernels/hopper_forward/params.cuh"
+#include "kernels/hopper_forward/tile_order.cuh"
 
 namespace strobe::cuda {
 
@@ -89,7 +90,8 @@ STROBE_DEVICE BoxOrigin box_origin(const Tile& tile, int row, int head) {
 
 /// Tiles in shared memory: that which is worked on, and those that were handed out ahead, as few as
 /// can be where blocks ask for them, lest one that has long ones keep others from its next.
-constexpr int kTileSlots = config::kAsksForTiles ? 2 : 4;
+constexpr bool kAsksForTiles = config::kTileOrder == TileOrder::on_demand;
+constexpr int kTileSlots = kAsksForTiles ? 2 : 4;
 
 struct Control {
   SlotBarriers<config::kQuerySlots> queries[config::kWarpgroups];

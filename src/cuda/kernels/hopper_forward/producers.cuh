@@ -26,22 +26,21 @@ class TileReader {
   SlotUser<kTileSlots> slots_;
 };
 
-/// Hands out tiles. Where they are equally long, one by one or in pairs, the next is known from the
-/// start; where not, the longest come first and whoever is done asks for the next. Packed sequences
-/// have been put in order for that, see order.cu.
+/// Hands out tiles. But on demand, those of a thread block are known from the start. Packed
+/// sequences have been put in order, the longest first, see order.cu.
 class Scheduler {
  public:
   STROBE_DEVICE Scheduler(const Shared& shared, const Params& params)
       : control_(shared.control()),
         params_(params),
-        pairs_(static_cast<Word>(params.tiles), static_cast<Word>(params.query_blocks),
-               static_cast<Word>(params.paired_tiles), gridDim.x, blockIdx.x) {}
+        unequal_(static_cast<Word>(params.tiles), static_cast<Word>(params.query_blocks),
+                 static_cast<Word>(params.paired_tiles), gridDim.x, blockIdx.x) {}
 
   STROBE_DEVICE void run() {
     SlotFiller<kTileSlots> slots(control_.tiles);
     const Word tiles = config::kVariableLength ? params_.order[params_.sequences].first
                                                : static_cast<Word>(params_.tiles);
-    Word index = config::kPairs ? pairs_.first() : blockIdx.x;
+    Word index = kUnequal ? unequal_.first() : blockIdx.x;
     for (bool more = true; more; index = after(index, more)) {
       more = index < tiles;
       const int slot = slots.begin();
@@ -55,11 +54,16 @@ class Scheduler {
   }
 
  private:
+  /// Whether tiles come in an order that makes up for their different lengths.
+  static constexpr bool kThereAndBack = config::kTileOrder == TileOrder::there_and_back;
+  static constexpr bool kUnequal = config::kTileOrder == TileOrder::in_pairs || kThereAndBack;
+  using UnequalTiles = Either<kThereAndBack, TilesThereAndBack, PairedTiles>;
+
   STROBE_DEVICE Word after(Word index, bool more) const {
-    if constexpr (config::kAsksForTiles) {
+    if constexpr (kAsksForTiles) {
       return more ? gridDim.x + atomicAdd(params_.next_tile, 1U) : 0;
-    } else if constexpr (config::kPairs) {
-      return pairs_.after(index);
+    } else if constexpr (kUnequal) {
+      return unequal_.after(index);
     } else {
       return index + gridDim.x;
     }
@@ -86,8 +90,8 @@ class Scheduler {
   STROBE_DEVICE WorkItem item_at(Word index) {
     Schedule schedule = {params_.query_blocks, params_.heads, params_.sequences,
                          params_.heads_per_section};
-    if constexpr (config::kPairs) {
-      const auto [block, head] = pairs_.place_of(index);
+    if constexpr (kUnequal) {
+      const auto [block, head] = unequal_.place_of(index);
       return schedule.item_of(block, head);
     } else if constexpr (!config::kVariableLength) {
       return schedule.item<config::kLastQueriesFirst, 1>(index);
@@ -105,7 +109,7 @@ class Scheduler {
 
   Control& control_;
   const Params& params_;
-  PairedTiles pairs_;
+  UnequalTiles unequal_;
   int place_ = 0;  ///< in the order of packed sequences
 };
 
