@@ -10,6 +10,8 @@ struct Bf16 {
   using Storage = unsigned short;
 
   STROBE_DEVICE static Word pack(float low, float high) { return ptx::pack_bf16(low, high); }
+  /// 0 as long as pairs that it is told of are finite, the one it returned before with each.
+  STROBE_DEVICE static Word probe(Word pair, Word before) { return ptx::probe_bf16(pair, before); }
   STROBE_DEVICE static float widen(Storage x) {
     return __uint_as_float(static_cast<Word>(x) << 16);
   }
@@ -25,6 +27,7 @@ struct Fp16 {
   using Storage = unsigned short;
 
   STROBE_DEVICE static Word pack(float low, float high) { return ptx::pack_fp16(low, high); }
+  STROBE_DEVICE static Word probe(Word pair, Word before) { return ptx::probe_fp16(pair, before); }
   STROBE_DEVICE static float widen(Storage x) { return ptx::widen_fp16(x); }
   STROBE_DEVICE static Storage narrow(float x) { return static_cast<Storage>(pack(x, 0.0F)); }
 

@@ -44,6 +44,20 @@ STROBE_DEVICE Word pack_fp16(float low, float high) {
   return y;
 }
 
+// The probe, two numbers, 0 at first, is another word once a pair was not finite.
+
+STROBE_DEVICE Word probe_bf16(Word pair, Word probe) {
+  Word y;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(y) : "r"(pair), "r"(0), "r"(probe));
+  return y;
+}
+
+STROBE_DEVICE Word probe_fp16(Word pair, Word probe) {
+  Word y;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(y) : "r"(pair), "r"(0), "r"(probe));
+  return y;
+}
+
 STROBE_DEVICE float widen_fp16(unsigned short x) {
   float y;
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));

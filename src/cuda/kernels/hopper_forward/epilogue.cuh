@@ -84,17 +84,16 @@ class Epilogue {
       results[r] = finish_row(softmax.base(r), softmax.sum(r), sink);
       const float factor =
           config::kDropout ? results[r].factor * params_.dropout_scale : results[r].factor;
-      float probe[2] = {};  // NaN if anything is not finite
+      Word probe = 0;
 #pragma unroll
       for (int c = 0; c < Output::kColumnTiles; ++c) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          float& x = output.at(r, c, i);
-          x *= factor;
-          if constexpr (kMayBeWrong) probe[i] = fmaf(x, 0.0F, probe[i]);
-        }
+        float& left = output.at(r, c, 0);
+        float& right = output.at(r, c, 1);
+        left *= factor;
+        right *= factor;
+        if constexpr (kMayBeWrong) probe = Element::probe(Element::pack(left, right), probe);
       }
-      wrong = wrong || (probe[0] + probe[1] != 0 && is_finite(results[r].lse));
+      wrong = wrong || (probe != 0 && is_finite(results[r].lse));
       if constexpr (config::kShifted) wrong = wrong || has_lost_scores(results[r].lse);
       // Seldom, so asked once a warp.
       if (__any_sync(kAllLanes, results[r].empty)) clear_row_if(results[r].empty, output, r);

@@ -38,6 +38,19 @@ inline Word pack_fp16(float low, float high) {
   return to_fp16(low) | to_fp16(high) << 16;
 }
 
+inline Word probe_pair(Word pair, Word probe, Word exponent) {
+  for (const int shift : {0, 16}) {
+    if ((pair >> shift & exponent) == exponent) probe |= 0x7FFFU << shift;
+  }
+  return probe;
+}
+inline Word probe_bf16(Word pair, Word probe) {
+  return probe_pair(pair, probe, 0x7F80U);
+}
+inline Word probe_fp16(Word pair, Word probe) {
+  return probe_pair(pair, probe, 0x7C00U);
+}
+
 inline float widen_fp16(unsigned short x) {
   return static_cast<float>(emulated::bits<Fp16>(x));
 }
