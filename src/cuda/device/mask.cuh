@@ -29,33 +29,34 @@ struct Blocks {
 
 /// A window around the query's position, which counts from the end: the last query stands at the
 /// last key. Causal is a right limit of 0. The ends of the sequence are part of the mask, so
-/// padding needs no test of its own. Limits are at most 2³².
-template <bool left_limited, bool right_limited>
+/// padding needs no test of its own. Positions and limits are counted by `Count`: limits are at
+/// most 2³², or 2³⁰ for sequences of less than 2²⁹.
+template <bool left_limited, bool right_limited, class Count = Wide>
 struct WindowMask {
-  Wide left;
-  Wide right;
+  Count left;
+  Count right;
   int length_q;
   int length_k;
 
   STROBE_DEVICE KeyRange visible(int query) const {
-    const Wide position = static_cast<Wide>(query) + length_k - length_q;
-    Wide begin = 0;
-    Wide end = length_k;
-    if (left_limited) begin = larger<Wide>(0, position - left);
-    if (right_limited) end = larger<Wide>(0, smaller<Wide>(length_k, position + right + 1));
+    const Count position = static_cast<Count>(query) + length_k - length_q;
+    Count begin = 0;
+    Count end = length_k;
+    if (left_limited) begin = larger<Count>(0, position - left);
+    if (right_limited) end = larger<Count>(0, smaller<Count>(length_k, position + right + 1));
     return {static_cast<int>(smaller(begin, end)), static_cast<int>(end)};
   }
 
   /// The first query that sees a key, if there is one.
-  STROBE_DEVICE Wide seen_from(Wide key) const {
+  STROBE_DEVICE Count seen_from(Count key) const {
     if (!right_limited) return 0;
-    return larger<Wide>(0, smaller<Wide>(length_q, key - right - length_k + length_q));
+    return larger<Count>(0, smaller<Count>(length_q, key - right - length_k + length_q));
   }
 
   /// Behind the last one that does.
-  STROBE_DEVICE Wide seen_until(Wide key) const {
+  STROBE_DEVICE Count seen_until(Count key) const {
     if (!left_limited) return length_q;
-    return larger<Wide>(0, smaller<Wide>(length_q, key + left + 1 - length_k + length_q));
+    return larger<Count>(0, smaller<Count>(length_q, key + left + 1 - length_k + length_q));
   }
 
   /// For queries [query_begin, query_end), at least one. Both ends of what is seen move forward
@@ -73,12 +74,12 @@ struct WindowMask {
   /// Blocks of queries for the block of keys from `key` on.
   template <int block_queries, int block_keys>
   STROBE_DEVICE Blocks query_blocks(int key) const {
-    const Wide last_key = static_cast<Wide>(key) + block_keys - 1;
-    const auto above = [](Wide query) {
-      return static_cast<int>(ceil_div<Wide>(query, block_queries));
+    const Count last_key = static_cast<Count>(key) + block_keys - 1;
+    const auto above = [](Count query) {
+      return static_cast<int>(ceil_div<Count>(query, block_queries));
     };
-    const Wide begin = seen_from(key);
-    const Wide end = seen_until(smaller<Wide>(last_key, length_k - 1));
+    const Count begin = seen_from(key);
+    const Count end = seen_until(smaller<Count>(last_key, length_k - 1));
     const bool whole = last_key < length_k;
     return {static_cast<int>(begin / block_queries), above(end),
             whole ? above(seen_from(last_key)) : 0,

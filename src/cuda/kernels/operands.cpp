@@ -42,10 +42,6 @@ bool rows_aligned(const TensorView& view) {
   return true;
 }
 
-long long window_limit(std::int64_t limit) {
-  return std::clamp<std::int64_t>(limit, 0, std::int64_t{1} << 32);
-}
-
 std::int64_t padded_dim(std::int64_t dim, DType dtype) {
   const std::int64_t chunk = kChunkBytes / static_cast<std::int64_t>(size_of(dtype));
   return (dim + chunk - 1) / chunk * chunk;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,15 +30,20 @@ std::byte* end_of(const TensorView& view);
 /// Whether every row begins at a multiple of 16 bytes.
 bool rows_aligned(const TensorView& view);
 
-/// A limit of a window as kernels take it: none is 0, and none is wider than any sequence.
-long long window_limit(std::int64_t limit);
+/// A limit of a window as kernels take it: none is 0, and none is wider than any two sequences that
+/// a kernel takes whose limits are of that type.
+template <class Limit>
+Limit window_limit(std::int64_t limit) {
+  constexpr int kMostBits = sizeof(Limit) > 4 ? 32 : 30;
+  return static_cast<Limit>(std::clamp<std::int64_t>(limit, 0, std::int64_t{1} << kMostBits));
+}
 
 /// What every kernel is told of a problem, under the names that all their parameters have for it.
 template <class Params>
 void set_problem(Params& params, const Problem& problem) {
   const Window window = problem.effective_window();
-  params.window_left = window_limit(window.left);
-  params.window_right = window_limit(window.right);
+  params.window_left = window_limit<decltype(params.window_left)>(window.left);
+  params.window_right = window_limit<decltype(params.window_right)>(window.right);
   params.sequences = static_cast<int>(problem.batch);
   params.heads = static_cast<int>(problem.heads);
   params.seqlen_q = static_cast<int>(problem.seqlen_q);

@@ -197,7 +197,7 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
 }
 
 bool takes(const Problem& problem, const jit::Architecture& architecture) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  constexpr std::int64_t kMost = std::int64_t{1} << 29;
   const bool half = problem.dtype == DType::bf16 || problem.dtype == DType::fp16;
   // A logit's derivative is told from its probability, for which a tiny cap leaves too few digits.
   const bool told = problem.softcap == 0 || problem.softcap >= 1;
@@ -365,8 +365,8 @@ HopperBackwardParams Backward::params(const PortableBackwardParams& rows, void* 
   params.bias_strides = rows.bias_strides;
   params.alibi_sequence_stride = rows.alibi_sequence_stride;
   params.rows = rows.rows;
-  params.window_left = rows.window_left;
-  params.window_right = rows.window_right;
+  params.window_left = window_limit<int>(rows.window_left);
+  params.window_right = window_limit<int>(rows.window_right);
   params.sequences = rows.sequences;
   params.heads = rows.heads;
   params.heads_per_key_head = rows.heads_per_key_head;

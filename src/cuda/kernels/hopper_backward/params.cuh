@@ -28,7 +28,7 @@ struct HopperBackwardParams {
   long long alibi_sequence_stride;
 
   long long rows;          ///< of the statistics of a head
-  long long window_left;   ///< where it is limited, and then at most 2³²
+  long long window_left;   ///< where it is limited, and then at most 2³⁰
   long long window_right;  ///< likewise; 0 if causal
 
   int sequences;

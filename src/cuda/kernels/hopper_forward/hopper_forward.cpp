@@ -226,7 +226,7 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
 }
 
 bool takes(const Problem& problem, const jit::Architecture& architecture) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  constexpr std::int64_t kMost = std::int64_t{1} << 29;
   const bool half = problem.dtype == DType::bf16 || problem.dtype == DType::fp16;
   const bool rows_in_chunks = !problem.bias || problem.keys() % 8 == 0;
   const bool some = problem.batch > 0 && problem.seqlen_q > 0 && problem.keys() > 0;

@@ -49,7 +49,7 @@ constexpr bool kLanesGiveQueriesBack =
 using Scores = Accumulator<1, config::kBlockKeys / 8>;
 using Output = Accumulator<1, config::kValueColumns / 8>;
 using Softmax = OnlineSoftmax<Scores::kRows, false>;
-using Mask = WindowMask<config::kWindowLeft, config::kWindowRight>;
+using Mask = WindowMask<config::kWindowLeft, config::kWindowRight, int>;
 constexpr bool kFixedReference = config::kReference == Reference::fixed;
 /// Whether output that is not finite may be wrong: because keys that a query does not see, other
 /// than zeros, were multiplied all the same, or other heads' keys with zeros, or because weights

@@ -46,8 +46,8 @@ struct HopperForwardParams {
 
   long long alibi_sequence_stride;
 
-  long long window_left;   ///< where it is limited, and then at most 2³²
-  long long window_right;  ///< likewise; 0 if causal
+  int window_left;   ///< where it is limited, and then at most 2³⁰
+  int window_right;  ///< likewise; 0 if causal
 
   int sequences;
   int heads;
