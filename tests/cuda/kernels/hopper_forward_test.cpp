@@ -138,6 +138,21 @@ TEST(HopperForward, LargeHeadsOfFewTilesAreTakenAtOnce) {
       << "some would always have the long ones";
 }
 
+TEST(HopperForward, ShortTilesOfDifferentLengthsHaveAThirdSlotOfKeysIfThereIsRoom) {
+  const auto key_slots = [](int dim, bool causal, long long length) {
+    const Work work{.queries = length, .keys = length, .heads = 4096};
+    const HopperForwardConfig config =
+        choose_hopper_forward({.dim = dim, .value_dim = dim, .window_right = causal}, work);
+    EXPECT_TRUE(fits(config)) << dim;
+    return config.shape.key_slots();
+  };
+  EXPECT_EQ(key_slots(256, true, 1024), 3);
+  EXPECT_EQ(key_slots(256, true, 1025), 2);
+  EXPECT_EQ(key_slots(256, false, 1024), 2);
+  EXPECT_EQ(key_slots(128, true, 1024), 2);
+  EXPECT_EQ(key_slots(64, true, 1024), 4) << "plenty";
+}
+
 TEST(HopperForward, WhatIsLeftAfterWholeRoundsOfPairsIsHandedOutAloneIfThatEndsEarlier) {
   EXPECT_EQ(tiles_in_pairs(512 * 4, 4, 132), 7 * 2 * 132);
   EXPECT_EQ(tiles_in_pairs(256 * 8, 8, 132), 7 * 2 * 132);

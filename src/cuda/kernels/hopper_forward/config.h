@@ -55,10 +55,12 @@ struct HopperForwardShape {
   int block_keys = 128;
   int warpgroups = 2;   ///< that compute, 64 queries each
   int stages = 2;       ///< of keys, and of values, in shared memory
+  int more_keys = 0;    ///< slots of keys that there are besides
   int query_slots = 2;  ///< with two, a tile's first scores overlap with the last output before
   TileOrder order = TileOrder::one_by_one;
   OutputWay output_way = OutputWay::by_queries;
 
+  constexpr int key_slots() const { return stages + more_keys; }
   bool operator==(const HopperForwardShape&) const = default;
 };
 
@@ -93,8 +95,9 @@ constexpr int shared_bytes(const HopperForwardConfig& config) {
   const int value_bytes = tile_row_bytes(value_columns(features));
   const int bias_rows = !features.bias ? 0 : features.bias_per_query ? shape.warpgroups * 64 : 8;
   return shape.query_slots * shape.warpgroups * 64 * std::max(key_bytes, value_bytes) +
-         shape.stages * (shape.block_keys * (key_bytes + value_bytes) +
-                         bias_rows * tile_row_bytes(shape.block_keys)) +
+         shape.key_slots() *
+             (shape.block_keys * key_bytes + bias_rows * tile_row_bytes(shape.block_keys)) +
+         shape.stages * shape.block_keys * value_bytes +
          (shape.output_way == OutputWay::by_slot ? shape.warpgroups * 64 * value_bytes : 0) +
          kControl;
 }
@@ -237,11 +240,23 @@ constexpr OutputWay suited_output_way(const HopperForwardFeatures& features,
   return from_registers ? OutputWay::from_registers : OutputWay::by_queries;
 }
 
+/// Slots that keys have besides, if there is room: measured to be worth it where nothing else is in
+/// more than two slots, and tiles are short and of different lengths.
+constexpr int suited_more_keys(const HopperForwardFeatures& features, HopperForwardShape shape,
+                               const Work& work) {
+  constexpr long long kFewKeys = 1024;
+  const bool suits = last_queries_first(features) && work.keys <= kFewKeys && shape.stages == 2 &&
+                     shape.query_slots == 1;
+  shape.more_keys = 1;
+  return suits && fits({features, shape}) ? 1 : 0;
+}
+
 /// The shape with what follows from the work.
 constexpr HopperForwardShape suited(HopperForwardShape shape, const HopperForwardFeatures& features,
                                     const Work& work) {
   shape.order = suited_order(features, shape, work);
   shape.output_way = suited_output_way(features, shape);
+  shape.more_keys = suited_more_keys(features, shape, work);
   return shape;
 }
 
@@ -350,6 +365,7 @@ inline jit::KernelDescription description(const HopperForwardConfig& config) {
                         {"kBlockKeys", shape.block_keys},
                         {"kWarpgroups", shape.warpgroups},
                         {"kStages", shape.stages},
+                        {"kKeySlots", shape.key_slots()},
                         {"kQuerySlots", shape.query_slots},
                         {"kProducerRegisters", config.producer_registers()},
                         {"kConsumerRegisters", config.consumer_registers()}},

@@ -148,12 +148,16 @@ class Consumer {
   STROBE_DEVICE SlotTurn<config::kQuerySlots> query_turn() const {
     return SlotTurn<config::kQuerySlots>(tiles_.number());
   }
-  STROBE_DEVICE const SlotBarriers<config::kStages>& keys() const { return shared_.control().keys; }
+  STROBE_DEVICE const SlotBarriers<config::kKeySlots>& keys() const {
+    return shared_.control().keys;
+  }
   STROBE_DEVICE const SlotBarriers<config::kStages>& values() const {
     return shared_.control().values;
   }
   /// Values are multiplied a block later than keys.
-  STROBE_DEVICE SlotTurn<config::kStages> value_turn() const { return turn_.before(); }
+  STROBE_DEVICE SlotTurn<config::kStages> value_turn() const {
+    return SlotTurn<config::kStages>(turn_.number() - 1);
+  }
 
   /// Where an operand lies. Warpgroups that take no turns have a different number of blocks each,
   /// of which the assembler makes that lanes might.
@@ -266,11 +270,12 @@ class Consumer {
   /// looks too late would mistake the next for it.
   STROBE_DEVICE void let_pass() {
     keys().wait(turn_);
-    values().wait(turn_);
+    const SlotTurn<config::kStages> of_values(turn_.number());
+    values().wait(of_values);
     __syncwarp();
     if (lane_index() == 0) {
       keys().release(turn_.slot());
-      values().release(turn_.slot());
+      values().release(of_values.slot());
     }
     turn_.next();
   }
@@ -470,7 +475,7 @@ class Consumer {
   int warpgroup_;
   Turns turns_;
   SlotUser<kTileSlots> tiles_;
-  SlotTurn<config::kStages> turn_{};  ///< of keys
+  SlotTurn<config::kKeySlots> turn_{};  ///< of keys
 
   Scores scores_;
   Weights weights_;

@@ -128,6 +128,7 @@ HopperForwardFeatures usual_features(const Problem& problem, const PlanOptions& 
 }  // namespace
 
 std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture) {
+  constexpr long long kFew = 512;
   constexpr long long kShort = 1536;  // whole tiles, whatever their size
   constexpr long long kLong = 16384;
   std::vector<jit::KernelDescription> all;
@@ -145,6 +146,7 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
     for (const bool causal : {false, true})
       add({.dim = dim, .value_dim = dim, .window_right = causal}, kLong);
   }
+  add({.dim = 256, .value_dim = 256, .window_right = true}, kFew);
   add({.window_left = true}, kLong);
   add({.dim = 64, .value_dim = 64, .window_left = true, .window_right = true}, kLong);
   add({.arithmetic = Arithmetic::fp16}, kShort);
@@ -325,6 +327,7 @@ TuningRecord Forward::tuning() const {
           {"tile", concat(config_.block_queries(), "x", shape.block_keys)},
           {"warpgroups", concat(shape.warpgroups)},
           {"stages", concat(shape.stages)},
+          {"key slots", concat(shape.key_slots())},
           {"query slots", concat(shape.query_slots)},
           {"tiles", order_text(shape.order)},
           {"output", output_text(shape.output_way)},

@@ -18,11 +18,13 @@ STROBE_DEVICE void produce(const Shared& shared, const Params& params, const Ten
   if (role == 1) QueryLoader(shared, query_map, params).run();
   if (role == 2) {
     const BiasLoader bias(shared, bias_map, params);
-    KeyLoader<KeyTile, KeyHeads>(control, control.keys, shared.keys(0), key_map, params)
+    KeyLoader<KeyTile, KeyHeads, config::kKeySlots>(control, control.keys, shared.keys(0), key_map,
+                                                    params)
         .run([&](const auto&... block) { bias.load(block...); });
   }
   if (role == 3) {
-    KeyLoader<ValueTile, ValueHeads>(control, control.values, shared.values(0), value_map, params)
+    KeyLoader<ValueTile, ValueHeads, config::kStages>(control, control.values, shared.values(0),
+                                                      value_map, params)
         .run([](const auto&...) {});
   }
 }

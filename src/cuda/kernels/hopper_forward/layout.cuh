@@ -95,7 +95,7 @@ constexpr int kTileSlots = kAsksForTiles ? 2 : 4;
 
 struct Control {
   SlotBarriers<config::kQuerySlots> queries[config::kWarpgroups];
-  SlotBarriers<config::kStages> keys;
+  SlotBarriers<config::kKeySlots> keys;
   SlotBarriers<config::kStages> values;
   SlotBarriers<kTileSlots> tiles;
   Tile tile[kTileSlots];
@@ -142,9 +142,9 @@ class Shared {
  private:
   static constexpr int kQueryBytes = larger(QueryTile::kBytes, OutputTile::kBytes);
   static constexpr int kKeys = config::kQuerySlots * config::kWarpgroups * kQueryBytes;
-  static constexpr int kValues = kKeys + config::kStages * KeyTile::kBytes;
+  static constexpr int kValues = kKeys + config::kKeySlots * KeyTile::kBytes;
   static constexpr int kBias = kValues + config::kStages * ValueTile::kBytes;
-  static constexpr int kOutput = kBias + config::kStages * kBiasBlocks * Bias::Tile::kBytes;
+  static constexpr int kOutput = kBias + config::kKeySlots * kBiasBlocks * Bias::Tile::kBytes;
   static constexpr int kControl =
       kOutput +
       (config::kOutputWay == OutputWay::by_slot ? config::kWarpgroups : 0) * OutputTile::kBytes;

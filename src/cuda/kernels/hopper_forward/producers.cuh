@@ -171,12 +171,12 @@ class BiasLoader {
 };
 
 /// Keys or values, block by block.
-template <class BlockTile, class Heads>
+template <class BlockTile, class Heads, int slots>
 class KeyLoader {
  public:
-  STROBE_DEVICE KeyLoader(Control& control, SlotBarriers<config::kStages>& barriers, Word slots,
+  STROBE_DEVICE KeyLoader(Control& control, SlotBarriers<slots>& barriers, Word first_slot,
                           const TensorMap& map, const Params& params)
-      : tiles_(control), filler_(barriers), slots_(slots), map_(map), params_(params) {}
+      : tiles_(control), filler_(barriers), first_slot_(first_slot), map_(map), params_(params) {}
 
   /// Calls load_more(tile, block, slot, barrier) for what comes with a block.
   template <class LoadMore>
@@ -186,7 +186,7 @@ class KeyLoader {
       const int first = sequence_of(params_, tile).first_k;
       for (int block = tile.last_block(); block >= tile.first_block(); --block) {
         const int slot = filler_.begin();
-        Heads{}.start(slots_ + slot * BlockTile::kBytes, map_,
+        Heads{}.start(first_slot_ + slot * BlockTile::kBytes, map_,
                       box_origin(tile, first + block * config::kBlockKeys, head), head,
                       filler_.barrier(), ptx::CachePolicy::evict_last);
         load_more(tile, block, slot, filler_.barrier());
@@ -197,8 +197,8 @@ class KeyLoader {
 
  private:
   TileReader tiles_;
-  SlotFiller<config::kStages> filler_;
-  Word slots_;
+  SlotFiller<slots> filler_;
+  Word first_slot_;
   const TensorMap& map_;
   const Params& params_;
 };
