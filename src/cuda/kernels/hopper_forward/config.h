@@ -240,8 +240,8 @@ constexpr OutputWay suited_output_way(const HopperForwardFeatures& features,
   return from_registers ? OutputWay::from_registers : OutputWay::by_queries;
 }
 
-/// Slots that keys have besides, if there is room: measured to be worth it where nothing else is in
-/// more than two slots, and tiles are short and of different lengths.
+/// Slots that keys have besides, if there is room: measured to be worth it where there are few
+/// slots of anything, and tiles are short and of different lengths.
 constexpr int suited_more_keys(const HopperForwardFeatures& features, HopperForwardShape shape,
                                const Work& work) {
   constexpr long long kFewKeys = 1024;

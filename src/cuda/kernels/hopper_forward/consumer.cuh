@@ -38,8 +38,7 @@ class Turns {
 };
 
 /// The role of a warpgroup: 64 queries of every tile. The products of a block of keys overlap with
-/// the softmax of the next, where queries have two slots and warpgroups as many blocks each also
-/// from the last block of a tile to the first of the one after:
+/// the softmax of the next:
 ///
 ///     start the scores of a block | start the output of the one before | softmax of the scores
 class Consumer {

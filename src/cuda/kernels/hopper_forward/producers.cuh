@@ -26,8 +26,8 @@ class TileReader {
   SlotUser<kTileSlots> slots_;
 };
 
-/// Hands out tiles. But on demand, those of a thread block are known from the start. Packed
-/// sequences have been put in order, the longest first, see order.cu.
+/// Hands out tiles. Those of a thread block are known from the start, unless it asks for each of
+/// them. Packed sequences have been put in order, the longest first, see order.cu.
 class Scheduler {
  public:
   STROBE_DEVICE Scheduler(const Shared& shared, const Params& params)
