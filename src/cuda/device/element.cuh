@@ -10,7 +10,7 @@ struct Bf16 {
   using Storage = unsigned short;
 
   STROBE_DEVICE static Word pack(float low, float high) { return ptx::pack_bf16(low, high); }
-  /// 0 as long as pairs that it is told of are finite, the one it returned before with each.
+  /// Is 0 as long as all pairs are finite, if it starts from 0 and goes on from what it was before.
   STROBE_DEVICE static Word probe(Word pair, Word before) { return ptx::probe_bf16(pair, before); }
   STROBE_DEVICE static float widen(Storage x) {
     return __uint_as_float(static_cast<Word>(x) << 16);

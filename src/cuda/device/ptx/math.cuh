@@ -44,7 +44,7 @@ STROBE_DEVICE Word pack_fp16(float low, float high) {
   return y;
 }
 
-// The probe, two numbers, 0 at first, is another word once a pair was not finite.
+// A probe of numbers, two and two: 0 at first, and no longer once a pair is not finite.
 
 STROBE_DEVICE Word probe_bf16(Word pair, Word probe) {
   Word y;

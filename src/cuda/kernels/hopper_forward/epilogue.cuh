@@ -84,7 +84,7 @@ class Epilogue {
       results[r] = finish_row(softmax.base(r), softmax.sum(r), sink);
       const float factor =
           config::kDropout ? results[r].factor * params_.dropout_scale : results[r].factor;
-      Word probe = 0;
+      Word probe = 0;  // not if anything is not finite
 #pragma unroll
       for (int c = 0; c < Output::kColumnTiles; ++c) {
         float& left = output.at(r, c, 0);
