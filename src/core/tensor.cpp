@@ -14,7 +14,7 @@ namespace {
 
 bool empty(const TensorView& view) {
   return !view.given() || std::any_of(view.shape.begin(), view.shape.begin() + view.rank,
-                                      [](auto n) { return n == 0; });
+                                      [](auto n) { return n <= 0; });
 }
 
 }  // namespace

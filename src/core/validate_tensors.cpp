@@ -212,14 +212,17 @@ void validate(const Problem& problem, const Tensors& tensors, Device::Kind devic
                                                  : Shape{problem.heads});
   }
 
+  // What the problem does not use has not been checked, and may be anything anywhere.
+  const TensorView not_given;
+  const auto if_used = [&](bool used, const TensorView& view) { return used ? &view : &not_given; };
   const std::array inputs = {Operand{"q", &tensors.q},
                              Operand{"k", &tensors.k},
                              Operand{"v", &tensors.v},
-                             Operand{"bias", &tensors.bias},
-                             Operand{"sinks", &tensors.sinks},
-                             Operand{"alibi_slopes", &tensors.alibi_slopes},
-                             Operand{"cu_seqlens_q", &tensors.cu_seqlens_q},
-                             Operand{"cu_seqlens_k", &tensors.cu_seqlens_k},
+                             Operand{"bias", if_used(problem.bias.has_value(), tensors.bias)},
+                             Operand{"sinks", if_used(problem.sinks, tensors.sinks)},
+                             Operand{"alibi_slopes", if_used(problem.alibi, tensors.alibi_slopes)},
+                             Operand{"cu_seqlens_q", if_used(varlen, tensors.cu_seqlens_q)},
+                             Operand{"cu_seqlens_k", if_used(varlen, tensors.cu_seqlens_k)},
                              Operand{"out", &tensors.out},  // from here on: backward only
                              Operand{"lse", &tensors.lse},
                              Operand{"dout", &tensors.dout}};

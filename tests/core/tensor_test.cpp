@@ -106,6 +106,10 @@ TEST(TensorView, EmptyViewsAndOtherDevicesDoNotOverlap) {
   EXPECT_FALSE(
       overlap(whole, TensorView::contiguous(data, DType::fp32, {4}, {.kind = Device::Kind::cuda})));
   EXPECT_FALSE(overlap(whole, TensorView{}));
+  auto negative = whole;
+  negative.shape[0] = INT64_MIN;
+  EXPECT_FALSE(overlap(whole, negative));
+  EXPECT_FALSE(overlaps_itself(negative));
 }
 
 TEST(TensorView, HostileStridesEndInABoundedAnswer) {

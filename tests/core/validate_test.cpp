@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <climits>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -185,9 +186,41 @@ void spoil_unused_strides(Tensors& tensors) {
   }
 }
 
+/// Gives what a problem without features has no use for a size that nothing can have, in a place
+/// that is written.
+void spoil_unused_tensors(Tensors& tensors) {
+  for (TensorView* view : {&tensors.bias, &tensors.sinks, &tensors.alibi_slopes,
+                           &tensors.cu_seqlens_q, &tensors.cu_seqlens_k}) {
+    *view = tensors.out;
+    view->shape = {INT64_MIN, INT64_MIN, INT64_MAX, INT64_MIN, 1};
+    view->strides = {INT64_MIN, INT64_MAX, INT64_MIN, -1, 0};
+    view->rank = INT_MAX;
+  }
+}
+
 void expect_same_bits(const test::Tensor& a, const test::Tensor& b, const char* what) {
   ASSERT_EQ(a.size(), b.size());
   for (std::int64_t i = 0; i < a.size(); ++i) ASSERT_EQ(a[i], b[i]) << what << ", " << i;
+}
+
+TEST(Attention, TensorsThatTheProblemDoesNotUseMayBeAnything) {
+  const Problem forward = Problem::parse("b2 sq3 sk5 h2 d8 fp32");
+  Problem backward = forward;
+  backward.pass = Pass::backward;
+  for (const char* name : {"flash", "standard", "oracle"}) {
+    SCOPED_TRACE(name);
+    const Implementation& implementation = Registry::instance().find(name);
+    test::Operands expected = test::make_operands(backward, 1);
+    test::Operands ours = test::make_operands(backward, 1);
+    Tensors tensors = ours.views();
+    spoil_unused_tensors(tensors);
+    for (const Problem& problem : {forward, backward}) {
+      test::run(implementation, problem, expected.views());
+      test::run(implementation, problem, tensors);
+    }
+    expect_same_bits(ours.out, expected.out, "out");
+    expect_same_bits(ours.dq, expected.dq, "dq");
+  }
 }
 
 TEST(Attention, StridesThatAreNeverSteppedByMayBeAnything) {
