@@ -139,7 +139,7 @@ struct TileEngine {
   static void add_rows(std::int64_t keys, std::int64_t panels, std::int64_t columns,
                        const void* left_block, const void* query_rows, float* c,
                        std::int64_t stride) {
-    run(rows_product(keys, panels, columns, left_block, query_rows, c, stride));
+    run(rows_product(keys, panels, columns, left_block, query_rows, c, stride, false));
   }
 
   /// The same products, done little by little; see tile_background.h.
@@ -156,8 +156,9 @@ struct TileEngine {
       queue_.urgent(panel_product(columns, keys, key_columns, right_block, c, first));
     }
     void add_rows(std::int64_t keys, std::int64_t panels, std::int64_t columns,
-                  const void* left_block, const void* query_rows, float* c, std::int64_t stride) {
-      queue_.later(rows_product(keys, panels, columns, left_block, query_rows, c, stride));
+                  const void* left_block, const void* query_rows, float* c, std::int64_t stride,
+                  bool first) {
+      queue_.later(rows_product(keys, panels, columns, left_block, query_rows, c, stride, first));
     }
     void pace(std::int64_t turns, std::int64_t rounds) { queue_.pace(turns, rounds); }
     STROBE_INLINE void advance() { queue_.advance(); }
@@ -227,7 +228,7 @@ struct TileEngine {
   }
   static TileProduct rows_product(std::int64_t keys, std::int64_t panels, std::int64_t columns,
                                   const void* left_block, const void* query_rows, float* c,
-                                  std::int64_t stride) {
+                                  std::int64_t stride, bool first) {
     return {.left = static_cast<const Word*>(left_block),
             .right = static_cast<const Word*>(query_rows),
             .left_row = kStride,
@@ -239,7 +240,7 @@ struct TileEngine {
             .stride = stride,
             .rows = tiles(keys),
             .columns = tiles(columns),
-            .add = true};
+            .add = !first};
   }
 
   static void run(const TileProduct& product) {

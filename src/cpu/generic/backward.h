@@ -95,6 +95,7 @@ struct Pipeline {
   typename Engine::Background background;
   int rows = 0;
   int left = 0;
+  bool summed[BackwardBuffers<Engine>::kBlocks] = {};  // whether dk and dv of a block are begun
 
   static constexpr int after(int slot) { return (slot + 1) % BackwardBuffers<Engine>::kSlots; }
 };
@@ -164,10 +165,24 @@ class BackwardStep {
   void add_dkv(Products& products, std::int64_t b, int slot) const {
     const auto& left = buffers_.left[slot];
     const auto& right = buffers_.rows_of[pipeline_.rows];
-    products.add_rows(rows(b), panels_, task_.dim_v, left.probabilities, right.douts,
-                      buffers_.block[b].dv, buffers_.padded_v);
-    products.add_rows(rows(b), panels_, task_.dim, left.gradients, right.queries,
-                      buffers_.block[b].dk, buffers_.padded);
+    const bool first = !pipeline_.summed[b];
+    pipeline_.summed[b] = true;
+    add_rows(products, rows(b), task_.dim_v, left.probabilities, right.douts, buffers_.block[b].dv,
+             buffers_.padded_v, first);
+    add_rows(products, rows(b), task_.dim, left.gradients, right.queries, buffers_.block[b].dk,
+             buffers_.padded, first);
+  }
+
+  /// A background begins sums itself, other engines add to zeros.
+  template <class Products>
+  void add_rows(Products& products, std::int64_t keys, std::int64_t columns, const void* left,
+                const void* right, float* sums, std::int64_t stride, bool first) const {
+    if constexpr (Background::kOverlaps) {
+      products.add_rows(keys, panels_, columns, left, right, sums, stride, first);
+    } else {
+      if (first) fill(sums, keys * stride, 0.0F);
+      products.add_rows(keys, panels_, columns, left, right, sums, stride);
+    }
   }
 
   void one_by_one() const {
@@ -394,10 +409,15 @@ inline bool backward_head(const BackwardItem& item, const HeadTask& task, std::i
 
 template <BackwardEngine Engine>
 inline void store_keys(const HeadTask& task, std::int64_t key, std::int64_t keys,
-                       const BackwardBuffers<Engine>& buffers) {
+                       const BackwardBuffers<Engine>& buffers, const Pipeline<Engine>& pipeline) {
   for (std::int64_t j = 0; j < keys; j += Engine::kGradientKeys) {
-    const KeyGradients<Engine>& block = buffers.block[j / Engine::kGradientKeys];
+    const std::int64_t b = j / Engine::kGradientKeys;
+    const KeyGradients<Engine>& block = buffers.block[b];
     const std::int64_t rows = smaller(Engine::kGradientKeys, keys - j);
+    if (!pipeline.summed[b]) {  // no query sees these keys
+      fill(block.dk, rows * buffers.padded, 0.0F);
+      fill(block.dv, rows * buffers.padded_v, 0.0F);
+    }
     narrow_rows(block.dk, buffers.padded, rows, task.dim, task.scale, task.dtype,
                 RowsFrom(task.dk, task.dtype, key + j));
     narrow_rows(block.dv, buffers.padded_v, rows, task.dim_v, 1.0F, task.dtype,
@@ -425,8 +445,6 @@ inline bool backward_item(const BackwardItem& item, void* memory) {
                                         round_up(count, Engine::kKeyStep), task.dim,
                                         block.key_columns) &&
                finite;
-      fill(block.dk, Engine::kGradientKeys * buffers.padded, 0.0F);
-      fill(block.dv, Engine::kGradientKeys * buffers.padded_v, 0.0F);
     }
     if (!finite && !Engine::kTakesAnything) return false;
     Pipeline<Engine> pipeline;
@@ -435,7 +453,7 @@ inline bool backward_item(const BackwardItem& item, void* memory) {
         return false;
     }
     pipeline.background.finish();
-    store_keys(task, key, keys, buffers);
+    store_keys(task, key, keys, buffers, pipeline);
   }
   return true;
 }

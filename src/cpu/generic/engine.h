@@ -8,11 +8,11 @@
 //   add_panel   c[column][lane] += column . block         O^T += V^T P,  dQ^T += K^T dS
 //   add_rows    c[key][column] += block . query rows      dV += P dO,  dK += dS Q
 //
-// The first add_panel of a sum sets c, whatever was there. Each has a left and a right operand in a
-// layout of the engine's own: keys and queries are packed, blocks of probabilities and gradients
-// are put there as they are computed, kBlockRows rows of kBlockVectors vectors at a time, as a left
-// operand ([keys][panels of queries]), as a right one
-// ([keys][one panel]), or as both.
+// The first add_panel of a sum sets c, whatever was there, and so does a background's first
+// add_rows. Each has a left and a right operand in a layout of the engine's own: keys and queries
+// are packed, blocks of probabilities and gradients are put there as they are computed, kBlockRows
+// rows of kBlockVectors vectors at a time, as a left operand ([keys][panels of queries]), as a
+// right one ([keys][one panel]), or as both.
 //
 // An engine whose products leave the vector units free has a Background that does them little by
 // little while exponentials are taken: `pace`, then `advance()` once a turn.
