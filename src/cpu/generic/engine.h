@@ -57,7 +57,6 @@ concept ForwardEngine = requires(std::int64_t n, void* to, const void* from, flo
   E::put_right(to, n, n, 0, rows);                         // keys, first key, first vector
   E::add_panel(n, n, n, from, from, c, first);             // columns, keys, keys that were packed
 
-  // With a background, keys after the first n, a multiple of kKeyStep, lie so many bytes on.
   {E::key_rows_bytes(n, n) + E::query_panel_bytes(n)};
   {E::key_columns_bytes(n, n) + E::right_block_bytes(n)};
 };

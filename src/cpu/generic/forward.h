@@ -230,48 +230,17 @@ inline void softmax_panel(std::int64_t p, const PackedKeys& packed, int slot,
                             buffers.slot[slot].probabilities, background);
 }
 
-/// Keys and values of a block.
+/// The packs of a block stand alone: tiles that were to be multiplied meanwhile would wait for what
+/// is being stored.
 template <ForwardEngine Engine>
-class KeyPacker {
- public:
-  KeyPacker(const HeadTask& task, const PackedKeys& packed, const ForwardBuffers<Engine>& buffers,
-            typename Engine::Background& background)
-      : task_(task), packed_(packed), buffers_(buffers), background_(background) {}
-
-  bool pack_keys() const {
-    return pack(task_.k, [&](auto row, std::int64_t j, std::int64_t keys, std::int64_t rows) {
-      return Engine::pack_key_rows(row, task_.dtype, keys, rows, task_.dim,
-                                   buffers_.keys + Engine::key_rows_bytes(j, task_.dim));
-    });
-  }
-  bool pack_values() const {
-    return pack(task_.v, [&](auto row, std::int64_t j, std::int64_t keys, std::int64_t rows) {
-      return Engine::pack_key_columns(row, task_.dtype, keys, rows, task_.dim_v,
-                                      buffers_.values + Engine::key_columns_bytes(j, task_.dim_v));
-    });
-  }
-
- private:
-  /// A few keys at a time, so that products go on meanwhile.
-  template <class Pack>
-  bool pack(const Rows& rows, Pack&& some) const {
-    const std::int64_t step = Engine::Background::kOverlaps ? Engine::kKeyStep : packed_.rows;
-    bool finite = true;
-    background_.pace(packed_.rows / step, 1);
-    for (std::int64_t j = 0; j < packed_.rows; j += step) {
-      finite = some(RowsFrom(rows, task_.dtype, packed_.key + j), j,
-                    smaller(step, packed_.keys - j), step) &&
-               finite;
-      background_.advance();
-    }
-    return finite;
-  }
-
-  const HeadTask& task_;
-  const PackedKeys& packed_;
-  const ForwardBuffers<Engine>& buffers_;
-  typename Engine::Background& background_;
-};
+inline bool pack_keys(const HeadTask& task, const PackedKeys& packed,
+                      const ForwardBuffers<Engine>& buffers) {
+  const bool finite = Engine::pack_key_rows(RowsFrom(task.k, task.dtype, packed.key), task.dtype,
+                                            packed.keys, packed.rows, task.dim, buffers.keys);
+  return Engine::pack_key_columns(RowsFrom(task.v, task.dtype, packed.key), task.dtype, packed.keys,
+                                  packed.rows, task.dim_v, buffers.values) &&
+         finite;
+}
 
 /// All panels against a block of keys, one after the other; through(p) is called when those before
 /// p are. The last product may still be in the background afterwards. False if the engine cannot
@@ -280,9 +249,8 @@ template <ForwardEngine Engine, class Exp, class Through>
 inline bool forward_block(const HeadTask& task, const PackedKeys& packed,
                           const ForwardBuffers<Engine>& buffers,
                           typename Engine::Background& background, Through&& through) {
-  const KeyPacker<Engine> packer(task, packed, buffers, background);
-  bool finite = packer.pack_keys();
   background.finish();  // the last sums of the block before, which take its values
+  if (!pack_keys<Engine>(task, packed, buffers) && !Engine::kTakesAnything) return false;
   const auto sees = [&](std::int64_t p) {
     const auto& panel = buffers.panel[p];
     return coverage(task, panel.first, panel.last, packed.key, packed.keys) != Coverage::none;
@@ -305,8 +273,6 @@ inline bool forward_block(const HeadTask& task, const PackedKeys& packed,
     sums.started = true;
   };
   if constexpr (!Engine::Background::kOverlaps) {
-    finite = packer.pack_values() && finite;
-    if (!finite && !Engine::kTakesAnything) return false;
     Engine engine;
     for (std::int64_t p = 0; p < buffers.panels; ++p) {
       if (!sees(p)) continue;
@@ -333,8 +299,6 @@ inline bool forward_block(const HeadTask& task, const PackedKeys& packed,
     };
     std::int64_t p = seeing(0);
     if (p < buffers.panels) scores(background, p, 0);
-    finite = packer.pack_values() && finite;
-    if (!finite && !Engine::kTakesAnything) return false;
     background.finish();
     for (int slot = 0; p < buffers.panels; slot = 1 - slot) {
       const std::int64_t next = seeing(p + 1);
