@@ -347,6 +347,11 @@ inline void finish_rows(const Panel<lanes>& panel, const float* base, const floa
     store(lse + at, ends.lse);
   }
   if (panel.head[0]->lse == nullptr) return;
+  if (panel.of_one_head()) {
+    float* target = panel.head[0]->lse + panel.first;
+    for (std::int64_t i = 0; i < panel.count; ++i) target[i] = lse[i];
+    return;
+  }
   for (std::int64_t i = 0; i < panel.count; ++i) panel.head[i]->lse[panel.query[i]] = lse[i];
 }
 

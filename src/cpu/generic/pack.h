@@ -10,7 +10,8 @@ namespace {
 constexpr int kPackRows = 8;  // rows side by side in a transposed pack
 static_assert(kPackRows % kTransposeBlock == 0);
 
-/// The element types, each with its vector load and store.
+/// The element types, each with its vector load and store, and where an instruction set has it two
+/// vectors as words that hold an element of each.
 struct Fp32 {
   using Type = float;
   static Vec load(const Type* p) { return STROBE_ISA::load(p); }
@@ -20,11 +21,19 @@ struct Fp16 {
   using Type = std::uint16_t;
   static Vec load(const Type* p) { return load_fp16(p); }
   static void store(Type* p, Vec a) { store_fp16(p, a); }
+  template <class V>
+  static auto pair(V a, V b) -> decltype(pair_fp16(a, b)) {
+    return pair_fp16(a, b);
+  }
 };
 struct Bf16 {
   using Type = std::uint16_t;
   static Vec load(const Type* p) { return load_bf16(p); }
   static void store(Type* p, Vec a) { store_bf16(p, a); }
+  template <class V>
+  static auto pair(V a, V b) -> decltype(pair_bf16(a, b)) {
+    return pair_bf16(a, b);
+  }
 };
 
 /// Stores to float32 by adding to what is there.
@@ -223,6 +232,26 @@ STROBE_INLINE void store_turned_block(const float* source, std::int64_t lanes, V
   }
 }
 
+template <class Element>
+concept Pairs = requires(Vec a) {
+  Element::pair(a, a);
+};
+
+/// Twice as many columns, whole: two lie in a word, and words are what is turned.
+template <class Element>
+STROBE_INLINE void store_turned_pairs(const float* source, std::int64_t lanes, Vec factor,
+                                      typename Element::Type* const* target, std::int64_t at) {
+  Vec block[kWidth];
+#pragma GCC unroll 16
+  for (int i = 0; i < kWidth; ++i) {
+    const float* column = source + 2 * i * lanes;
+    block[i] = Element::pair(load(column) * factor, load(column + lanes) * factor);
+  }
+  turn(block);
+#pragma GCC unroll 16
+  for (int i = 0; i < kWidth; ++i) store(reinterpret_cast<float*>(target[i] + at), block[i]);
+}
+
 /// source [columns][lanes] to `count` rows, one for every lane and times its factor.
 template <class Element, class RowOf>
 inline void store_turned(const float* source, std::int64_t lanes, std::int64_t count,
@@ -233,7 +262,12 @@ inline void store_turned(const float* source, std::int64_t lanes, std::int64_t c
     typename Element::Type* target[kWidth] = {};
     for (std::int64_t r = 0; r < rows; ++r)
       target[r] = static_cast<typename Element::Type*>(row(first + r));
-    for (std::int64_t c = 0; c < columns; c += kWidth) {
+    std::int64_t c = 0;
+    if constexpr (Pairs<Element>) {
+      for (; rows == kWidth && c + 2 * kWidth <= columns; c += 2 * kWidth)
+        store_turned_pairs<Element>(source + c * lanes + first, lanes, factors, target, c);
+    }
+    for (; c < columns; c += kWidth) {
       const std::int64_t some = smaller(kWidth, columns - c);
       const float* from = source + c * lanes + first;
       if (rows == kWidth && some == kWidth)

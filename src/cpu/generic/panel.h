@@ -14,6 +14,15 @@ struct Panel {
     const std::int64_t length = heads->len_q;
     const HeadTask* task = heads + row / length;
     std::int64_t position = row % length;
+    if (position + rows <= length) {  // all of one head; lanes past the end repeat the last row
+      first = position;
+      last = position + rows - 1;
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        head[lane] = task;
+        query[lane] = smaller(position + lane, last);
+      }
+      return;
+    }
     first = length;
     last = 0;
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
@@ -28,6 +37,9 @@ struct Panel {
       }
     }
   }
+
+  /// Its rows then lie one after the other.
+  bool of_one_head() const { return head[0] == head[lanes - 1]; }
 
   /// Where a lane's row of a tensor begins.
   void* row_of(Rows HeadTask::*tensor, std::int64_t lane) const {

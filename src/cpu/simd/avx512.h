@@ -80,25 +80,53 @@ inline Vec load_bf16(const std::uint16_t* p) {
   const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))};
 }
-inline void store_fp16(std::uint16_t* p, Vec a) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
-                      _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+inline __m256i narrow_fp16(Vec a) {
+  return _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-inline void store_bf16(std::uint16_t* p, Vec a) {
+inline void store_fp16(std::uint16_t* p, Vec a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), narrow_fp16(a));
+}
+inline __m512i narrow_fp16(Vec a, Vec b) {
+  return _mm512_inserti64x4(_mm512_castsi256_si512(narrow_fp16(a)), narrow_fp16(b), 1);
+}
 #ifdef __AVX512BF16__
-  // Takes subnormals for zeros, as the products of the units that have it do.
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
-                      reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(a.v)));
+// Takes subnormals for zeros, as the products of the units that have it do.
+inline __m256i narrow_bf16(Vec a) {
+  return reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(a.v));
+}
+inline __m512i narrow_bf16(Vec a, Vec b) {
+  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b.v, a.v));
+}
 #else
+inline __m256i narrow_bf16(Vec a) {
   const __m512i bits = _mm512_castps_si512(a.v);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
   const __mmask16 nan = _mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q);
   const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
   const __m512i result = _mm512_mask_blend_epi32(nan, rounded, quiet);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
-                      _mm512_cvtepi32_epi16(_mm512_srli_epi32(result, 16)));
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(result, 16));
+}
+inline __m512i narrow_bf16(Vec a, Vec b) {
+  return _mm512_inserti64x4(_mm512_castsi256_si512(narrow_bf16(a)), narrow_bf16(b), 1);
+}
 #endif
+inline void store_bf16(std::uint16_t* p, Vec a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), narrow_bf16(a));
+}
+
+/// Of 32 halves, the words of one in the first 16 and its like in the last.
+inline Vec halves_in_turns(__m512i halves) {
+  const __m512i turns = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
+                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return {_mm512_castsi512_ps(_mm512_permutexvar_epi16(turns, halves))};
+}
+/// Words of (a[i], b[i]) in 16 bits each.
+inline Vec pair_fp16(Vec a, Vec b) {
+  return halves_in_turns(narrow_fp16(a, b));
+}
+inline Vec pair_bf16(Vec a, Vec b) {
+  return halves_in_turns(narrow_bf16(a, b));
 }
 
 /// Transposes as many vectors as one has lanes.
