@@ -13,26 +13,34 @@ constexpr DType dtype_of_terms(int terms) {
   return terms == 1 ? DType::bf16 : terms == 2 ? DType::fp16 : DType::fp32;
 }
 
-/// Takes the next term off `x`: the value rounded to bf16, as float bits with the low half zero.
-STROBE_INLINE __m512i next_term(__m512& x) {
-  const __m512i half = _mm512_set1_epi32(0x8000);
+/// Takes the upper half of `term`, float bits, off `x`.
+STROBE_INLINE void take_off(__m512& x, __m512i term) {
   const __m512i high = _mm512_set1_epi32(static_cast<int>(0xFFFF0000U));
-  const __m512i term = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(x), half), high);
-  x = _mm512_sub_ps(x, _mm512_castsi512_ps(term));
+  x = _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_and_si512(term, high)));
+}
+STROBE_INLINE __m512i rounded_to_half(__m512i bits) {
+  return _mm512_add_epi32(bits, _mm512_set1_epi32(0x8000));
+}
+
+/// Takes term `t` off `x`, a number that `terms` hold exactly: rounded to bf16, and at last what is
+/// left. As float bits whose low half is anything.
+template <int terms>
+STROBE_INLINE __m512i next_term(int t, __m512& x) {
+  const __m512i bits = _mm512_castps_si512(x);
+  if (t + 1 == terms) return bits;
+  const __m512i term = rounded_to_half(bits);
+  take_off(x, term);
   return term;
 }
 
 /// The same, cut off rather than rounded: three terms are exact either way, and this is cheaper.
-/// Where there are fewer the last is rounded. The low half is anything.
+/// Where there are fewer the last is rounded.
 template <int terms>
 STROBE_INLINE __m512i cut_term(int t, __m512& x) {
   const __m512i bits = _mm512_castps_si512(x);
-  if (t + 1 < terms) {
-    const __m512i high = _mm512_set1_epi32(static_cast<int>(0xFFFF0000U));
-    x = _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_and_si512(bits, high)));
-    return bits;
-  }
-  return terms == 3 ? bits : _mm512_add_epi32(bits, _mm512_set1_epi32(0x8000));
+  if (t + 1 == terms) return terms == 3 ? bits : rounded_to_half(bits);
+  take_off(x, bits);
+  return bits;
 }
 
 /// Words of the upper halves (a[i], b[i]).
@@ -70,6 +78,19 @@ class FiniteCheck {
   __m512i largest_ = _mm512_setzero_si512();
 };
 
+/// As many low bits as there are elements, of 32 that a word of 64 bytes has room for.
+STROBE_INLINE std::uint32_t bits_below(std::int64_t count) {
+  return count >= 32 ? 0xFFFFFFFFU : count <= 0 ? 0U : (1U << count) - 1U;
+}
+
+/// The first `count` of 16 elements, widened, then zeros.
+template <int terms>
+STROBE_INLINE __m512 load_floats(const void* source, std::int64_t count) {
+  const auto mask = static_cast<__mmask16>(bits_below(count));
+  if (terms == 3) return _mm512_maskz_loadu_ps(mask, source);
+  return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, source));
+}
+
 /// 32 elements of a row, each term as 16 words of two bf16. Words hold neighbours where there is
 /// one term, as elements lie in memory, else elements 16 apart, which takes fewer instructions.
 template <int terms>
@@ -84,30 +105,34 @@ struct RowPart {
 
   /// The first `count` elements at `source`, then zeros.
   static STROBE_INLINE RowPart load(const void* source, std::int64_t count, FiniteCheck& finite) {
-    const auto mask = static_cast<__mmask32>(count >= 32 ? 0xFFFFFFFFU : (1U << count) - 1U);
-    RowPart part;
     if constexpr (terms == 1) {
-      part.term[0] = _mm512_maskz_loadu_epi16(mask, source);
+      const RowPart part{{_mm512_maskz_loadu_epi16(bits_below(count), source)}};
+      finite.see(part.term[0]);
+      return part;
     } else {
-      __m512 a;
-      __m512 b;
-      if constexpr (terms == 2) {
-        const __m512i both = _mm512_maskz_loadu_epi16(mask, source);
-        a = _mm512_cvtph_ps(_mm512_castsi512_si256(both));
-        b = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(both, 1));
-      } else {
-        a = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), source);
-        b = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16),
-                                  static_cast<const float*>(source) + 16);
-      }
+      constexpr std::int64_t kBytes = terms == 3 ? 4 : 2;
+      return pairs(load_floats<terms>(source, count),
+                   load_floats<terms>(static_cast<const char*>(source) + 16 * kBytes, count - 16),
+                   finite);
+    }
+  }
+
+  /// Words of (a[i], b[i]).
+  static STROBE_INLINE RowPart pairs(__m512 a, __m512 b, FiniteCheck& finite) {
+    RowPart part;
 #pragma GCC unroll 3
-      for (int t = 0; t < terms; ++t) {
-        const __m512i first = next_term(a);
-        part.term[t] = paired(first, next_term(b));
-      }
+    for (int t = 0; t < terms; ++t) {
+      const __m512i first = next_term<terms>(t, a);
+      part.term[t] = paired(first, next_term<terms>(t, b));
     }
     finite.see(part.term[0]);
     return part;
+  }
+
+  /// To a row of every term's tile, `next` apart.
+  STROBE_INLINE void store(std::uint16_t* target, std::int64_t next) const {
+#pragma GCC unroll 3
+    for (int t = 0; t < terms; ++t) _mm512_store_si512(target + t * next, term[t]);
   }
 
   /// Words of this row's and the other's element in each of the first 16 columns.
@@ -122,14 +147,14 @@ struct RowPart {
   }
 };
 
-/// Transposes 16 x 16 words of 32 bits.
-inline void transpose_words(std::uint16_t* words) {
-  Vec row[16];
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) row[i].v = _mm512_load_ps(words + i * 32);
-  turn(row);
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) _mm512_store_ps(words + i * 32, row[i].v);
+/// 16 words of a row: floats, or pairs of neighbours where elements are bf16. Of `count` elements,
+/// then zeros.
+template <int terms>
+STROBE_INLINE Vec load_words(const void* source, std::int64_t count) {
+  if constexpr (terms == 1)
+    return {_mm512_castsi512_ps(_mm512_maskz_loadu_epi16(bits_below(count), source))};
+  else
+    return {load_floats<terms>(source, count)};
 }
 
 }  // namespace

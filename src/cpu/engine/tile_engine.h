@@ -63,8 +63,8 @@ struct TileEngine {
     FiniteCheck finite;
     for (std::int64_t i = 0; i < tiles(keys); ++i) {
       for (std::int64_t k = 0; k < steps(depth); ++k)
-        pack_along<false>(row, i * kTile, count, k * kTileDepth, depth,
-                          tile(target, i * steps(depth) + k), finite);
+        pack_along(row, i * kTile, count, k * kTileDepth, depth, tile(target, i * steps(depth) + k),
+                   finite);
     }
     return finite.all();
   }
@@ -76,8 +76,8 @@ struct TileEngine {
     FiniteCheck finite;
     for (std::int64_t k = 0; k < steps(depth); ++k) {
       for (std::int64_t i = 0; i < 2; ++i)
-        pack_along<true>(row, i * kTile, count, k * kTileDepth, depth, tile(target, k * 2 + i),
-                         finite);
+        pack_along_turned(row, i * kTile, count, k * kTileDepth, depth, tile(target, k * 2 + i),
+                          finite);
     }
     return finite.all();
   }
@@ -94,8 +94,8 @@ struct TileEngine {
     FiniteCheck finite;
     for (std::int64_t k = 0; k < steps(keys); ++k) {
       for (std::int64_t i = 0; i < tiles(columns); i += 2)
-        pack_across<true>(row, k * kTileDepth, count, i * kTile, columns,
-                          tile(target, k * tiles(columns) + i), kStride, finite);
+        pack_across_turned(row, k * kTileDepth, count, i * kTile, columns,
+                           tile(target, k * tiles(columns) + i), finite);
     }
     return finite.all();
   }
@@ -130,8 +130,8 @@ struct TileEngine {
     FiniteCheck finite;
     for (std::int64_t p = 0; p < panels; ++p) {
       for (std::int64_t i = 0; i < tiles(columns); i += 2)
-        pack_across<false>(row, p * kPanel, count, i * kTile, columns,
-                           tile(target, p * tiles(columns) + i), kStride, finite);
+        pack_across(row, p * kPanel, count, i * kTile, columns,
+                    tile(target, p * tiles(columns) + i), finite);
     }
     return finite.all();
   }
@@ -249,57 +249,122 @@ struct TileEngine {
     queue.finish();
   }
 
+  // Packs are inlined, so that what a FiniteCheck has seen stays in a register.
+
   /// 16 rows from `first` on, 32 elements from `column` on, to one tile of each term.
-  template <bool turned, class RowOf>
-  static void pack_along(RowOf row, std::int64_t first, std::int64_t count, std::int64_t column,
-                         std::int64_t columns, Word* target, FiniteCheck& finite) {
+  template <class RowOf>
+  static STROBE_INLINE void pack_along(RowOf row, std::int64_t first, std::int64_t count,
+                                       std::int64_t column, std::int64_t columns, Word* target,
+                                       FiniteCheck& finite) {
     for (std::int64_t i = 0; i < kTile; ++i) {
-      const RowPart<terms> part = load_part(row, first + i, count, column, columns, finite);
-#pragma GCC unroll 3
-      for (int t = 0; t < terms; ++t)
-        _mm512_store_si512(target + t * kTileSize + i * kTileDepth, part.term[t]);
+      load_part(row, first + i, count, column, columns, finite)
+          .store(target + i * kTileDepth, kTileSize);
     }
-    if (turned) turn(target);
   }
 
-  /// 32 rows from `first` on, 32 elements from `column` on, to two tiles of each term, `next`
-  /// apart; the second only if there are so many columns. A word pairs two neighbouring rows, as
-  /// put_right does, or if not turned rows that lie 16 apart, as put_left does.
-  template <bool turned, class RowOf>
-  static void pack_across(RowOf row, std::int64_t first, std::int64_t count, std::int64_t column,
-                          std::int64_t columns, Word* target, std::int64_t next,
-                          FiniteCheck& finite) {
+  /// The same, turned.
+  template <class RowOf>
+  static STROBE_INLINE void pack_along_turned(RowOf row, std::int64_t first, std::int64_t count,
+                                              std::int64_t column, std::int64_t columns,
+                                              Word* target, FiniteCheck& finite) {
+    const TurnedWords a(row, first, 1, count, column, columns);
+    if constexpr (terms == 1) {
+#pragma GCC unroll 16
+      for (int i = 0; i < kTile; ++i) {
+        finite.see(a.bits(i));
+        _mm512_store_si512(target + i * kTileDepth, a.bits(i));
+      }
+    } else {
+      store_pairs(a, TurnedWords(row, first, 1, count, column + kTile, columns), target, finite);
+    }
+  }
+
+  /// 32 rows from `first` on, 32 elements from `column` on, to two tiles of each term, the second
+  /// only if there are so many columns. A word pairs rows that lie 16 apart, as put_left does.
+  template <class RowOf>
+  static STROBE_INLINE void pack_across(RowOf row, std::int64_t first, std::int64_t count,
+                                        std::int64_t column, std::int64_t columns, Word* target,
+                                        FiniteCheck& finite) {
     const bool both = columns - column > kTile;
     for (std::int64_t i = 0; i < kTile; ++i) {
-      const std::int64_t at = first + (turned ? 2 * i : i);
-      const RowPart<terms> a = load_part(row, at, count, column, columns, finite);
-      const RowPart<terms> b =
-          load_part(row, at + (turned ? 1 : kTile), count, column, columns, finite);
+      const RowPart<terms> a = load_part(row, first + i, count, column, columns, finite);
+      const RowPart<terms> b = load_part(row, first + i + kTile, count, column, columns, finite);
 #pragma GCC unroll 3
       for (int t = 0; t < terms; ++t) {
         Word* words = target + t * kTileSize + i * kTileDepth;
         _mm512_store_si512(words, a.first_columns(t, b));
-        if (both) _mm512_store_si512(words + next, a.last_columns(t, b));
+        if (both) _mm512_store_si512(words + kStride, a.last_columns(t, b));
       }
     }
-    if (!turned) return;
-    turn(target);
-    if (both) turn(target + next);
+  }
+
+  /// The same, turned. A word pairs two neighbouring rows, as put_right does.
+  template <class RowOf>
+  static STROBE_INLINE void pack_across_turned(RowOf row, std::int64_t first, std::int64_t count,
+                                               std::int64_t column, std::int64_t columns,
+                                               Word* target, FiniteCheck& finite) {
+    const bool both = columns - column > kTile;
+    const TurnedWords even(row, first, 2, count, column, columns);
+    const TurnedWords odd(row, first + 1, 2, count, column, columns);
+    if constexpr (terms == 1) {  // a word has two columns
+#pragma GCC unroll 16
+      for (int i = 0; i < kTile; ++i) {
+        if (i == kTile / 2 && !both) return;
+        Word* words = target + i / (kTile / 2) * kStride + i % (kTile / 2) * 2 * kTileDepth;
+        finite.see(even.bits(i));
+        finite.see(odd.bits(i));
+        _mm512_store_si512(words, paired_low(even.bits(i), odd.bits(i)));
+        _mm512_store_si512(words + kTileDepth, paired(even.bits(i), odd.bits(i)));
+      }
+    } else {
+      store_pairs(even, odd, target, finite);
+      if (!both) return;
+      store_pairs(TurnedWords(row, first, 2, count, column + kTile, columns),
+                  TurnedWords(row, first + 1, 2, count, column + kTile, columns), target + kStride,
+                  finite);
+    }
+  }
+
+  /// 16 words from `column` on of every `step`th row from `first` on, transposed.
+  struct TurnedWords {
+    template <class RowOf>
+    STROBE_INLINE TurnedWords(RowOf row, std::int64_t first, std::int64_t step, std::int64_t count,
+                              std::int64_t column, std::int64_t columns) {
+#pragma GCC unroll 16
+      for (std::int64_t i = 0; i < kTile; ++i) {
+        const std::int64_t at = first + i * step;
+        words[i] = at < count ? load_words<terms>(element(row, at, column), columns - column)
+                              : splat(0.0F);
+      }
+      turn(words);
+    }
+    __m512i bits(int i) const {
+      return _mm512_castps_si512(words[i].v);
+    }
+
+    Vec words[kTile];
+  };
+
+  /// Words of every term, to one tile of each.
+  static STROBE_INLINE void store_pairs(const TurnedWords& a, const TurnedWords& b, Word* target,
+                                        FiniteCheck& finite) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kTile; ++i)
+      RowPart<terms>::pairs(a.words[i].v, b.words[i].v, finite)
+          .store(target + i * kTileDepth, kTileSize);
+  }
+
+  template <class RowOf>
+  static STROBE_INLINE const void* element(RowOf row, std::int64_t i, std::int64_t column) {
+    return static_cast<const char*>(row(i)) + column * (terms == 3 ? 4 : 2);
   }
 
   template <class RowOf>
   static STROBE_INLINE RowPart<terms> load_part(RowOf row, std::int64_t i, std::int64_t count,
                                                 std::int64_t column, std::int64_t columns,
                                                 FiniteCheck& finite) {
-    constexpr std::int64_t kBytes = terms == 3 ? 4 : 2;
     if (i >= count) return RowPart<terms>::nothing();
-    const void* source = static_cast<const char*>(row(i)) + column * kBytes;
-    return RowPart<terms>::load(source, columns - column, finite);
-  }
-
-  /// Transposes the words of every term's tile where it lies.
-  static void turn(Word* target) {
-    for (int t = 0; t < terms; ++t) transpose_words(target + t * kTileSize);
+    return RowPart<terms>::load(element(row, i, column), columns - column, finite);
   }
 };
 
