@@ -123,10 +123,8 @@ class Consumer {
     tiles_.wait();
     return tile().exists();
   }
-  STROBE_DEVICE void give_tile_back() {
-    __syncwarp();
-    if (lane_index() == 0) tiles_.release(tiles_.slot_before());
-  }
+  /// By every lane, for each has read it.
+  STROBE_DEVICE void give_tile_back() const { tiles_.release(tiles_.slot_before()); }
 
   STROBE_DEVICE const SlotBarriers<config::kQuerySlots>& queries() const {
     return shared_.control().queries[warpgroup_];

@@ -110,7 +110,7 @@ struct Control {
     }
     keys.init(kConsumerWarps, 1 + kBiasBlocks);
     values.init(kConsumerWarps);
-    tiles.init(kLoaders + kConsumerWarps);
+    tiles.init(kLoaders + config::kWarpgroups * kWarpgroupThreads);
     ptx::fence_barrier_init();
   }
 };
