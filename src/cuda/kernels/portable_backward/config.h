@@ -148,6 +148,13 @@ constexpr bool wants_fewer_steps(const PortableBackwardConfig& config) {
   return columns > 128 ? columns != 144 : columns > 112 && unequal;
 }
 
+/// Whether every second warp adds to dq while the others multiply, and they then change over: where
+/// registers suffice, as they do if all warps have the same number of columns.
+constexpr bool adds_in_turns(const PortableBackwardConfig& config) {
+  const int columns = query_sum_floats(config.features);
+  return columns <= 128 && columns % query_part_columns(config) == 0;
+}
+
 /// Queries for keys, and keys for queries.
 constexpr PortableBackwardShape mirrored(const PortableBackwardShape& shape) {
   PortableBackwardShape other = shape;
@@ -246,6 +253,7 @@ inline jit::KernelDescription description(const PortableBackwardConfig& config, 
                     {"kQueryWarps", shape.query_warps},
                     {"kQueryPartColumns", portable_backward::query_part_columns(config)},
                     {"kQuerySumFloats", portable_backward::query_sum_floats(features)},
+                    {"kAddsInTurns", portable_backward::adds_in_turns(config)},
                     {"kTileSlots", shape.tile_slots},
                     {"kStepsAtOnce", shape.steps_at_once},
                     {"kBlocksPerMultiprocessor", shape.blocks_per_multiprocessor},

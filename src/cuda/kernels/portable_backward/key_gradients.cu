@@ -168,6 +168,7 @@ STROBE_DEVICE void accumulate(KeySums& dk, ValueSums& dv, const Memory& memory,
   const int key = warp_index() % kKeyWarps * kWarpKeys;
   const KeyPart key_part(warp_index() / kKeyWarps);
   const ValuePart value_part(warp_index() / kKeyWarps);
+  const bool adds_first = config::kAddsInTurns && warp_index() % 2 != 0;
 
   Ring ring(memory.ring);
   Loader loader(params, sequence, key_head * params.heads_per_key_head, blocks);
@@ -189,9 +190,10 @@ STROBE_DEVICE void accumulate(KeySums& dk, ValueSums& dv, const Memory& memory,
       store_scores(gradients, memory.gradients);
     }
     __syncthreads();
+    if (kAddsToDq && adds_first) add_to_dq(memory, params, sequence, at);
     Product::add_columns_times_columns<config::kBlockQueries, ScoreTile::kPitch, DoutTile::kPitch>(
         dv, memory.probabilities + key * kElementBytes, douts + value_part.offset());
-    if constexpr (kAddsToDq) add_to_dq(memory, params, sequence, at);
+    if (kAddsToDq && !adds_first) add_to_dq(memory, params, sequence, at);
     Product::add_columns_times_columns<config::kBlockQueries, ScoreTile::kPitch, QueryTile::kPitch>(
         dk, memory.gradients + key * kElementBytes, queries + key_part.offset());
     ring.next();
