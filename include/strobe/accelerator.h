@@ -12,6 +12,7 @@
 #include "strobe/device_profile.h"
 #include "strobe/export.h"
 #include "strobe/implementation.h"
+#include "strobe/product.h"
 #include "strobe/tensor.h"
 
 namespace strobe {
@@ -94,6 +95,10 @@ class STROBE_API Accelerator {
   /// What its instructions do when it does nothing else. Measures it, which takes less than a
   /// second, or a few if kernels are to be compiled.
   virtual std::vector<MultiplyRate> multiply_rates() const = 0;
+
+  /// Of two matrices in its memory, with fp32 rounded to TF32 if `tf32`. Throws Unsupported if
+  /// there is no library, or none for this dtype.
+  virtual SquareProduct square_product(std::int64_t size, DType dtype, bool tf32) const = 0;
 
   /// Reads its clocks and sensors, and changes none of them; where there is nothing that tells,
   /// everything is absent.

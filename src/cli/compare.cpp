@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/product_beside.h"
 #include "measure/roofline.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -100,6 +101,21 @@ std::vector<std::string> row_of(const lab::Benchmark& b, const std::string& name
           fmt::format("{:.2f}x", base->measurement.ms.median / ms.median)};
 }
 
+/// What it is, not what is compared: without a speed-up.
+std::vector<std::string> row_of(const lab::ProductResult& product, const std::string& name,
+                                double peak) {
+  const double rate = product.flops_per_second(product.ms.median);
+  return {name,
+          fmt::format("{:.3f}", product.ms.median),
+          product.ms.ci95 ? fmt::format("{:.1f} %", 100 * product.ms.relative_uncertainty()) : "-",
+          fmt::format("{:.4f}", rate / 1e12),
+          peak > 0 ? fmt::format("{:.0f} %", 100 * rate / peak) : "-",
+          "",
+          "",
+          "",
+          ""};
+}
+
 /// The timed result with the least of something.
 template <class Key>
 Results::const_iterator least(const Results& results, const Key& key) {
@@ -109,7 +125,8 @@ Results::const_iterator least(const Results& results, const Key& key) {
 }
 
 void print_results(std::FILE* text, const Results& results, const PlanOptions& usual,
-                   const std::string& base_name, const lab::Peaks& peaks) {
+                   const std::string& base_name, const ProductBeside& beside,
+                   const lab::Peaks& peaks) {
   constexpr auto kRight = lab::Align::right;
   lab::Table table({{"Implementation"},
                     {"Time (ms)", kRight},
@@ -125,7 +142,13 @@ void print_results(std::FILE* text, const Results& results, const PlanOptions& u
     return b.implementation + mode_text(b.options, usual);
   };
   for (const lab::Benchmark& b : results) table.add_row(row_of(b, name(b), base, peaks));
+  const auto& product = results.front().product;
+  const double peak = lab::roofline(results.front(), peaks).peak_flops;
+  if (product) table.add_row(row_of(*product, beside.name(), peak));
   fmt::print(text, "{}\n{}", results.front().problem.text(), table.render());
+  if (product) fmt::print(text, "The {} is by {}.\n", beside.name(), product->library);
+  if (!beside.reason().empty())
+    fmt::print(text, "{}\n", lab::reason_text(beside.name(), beside.reason()));
   for (const lab::Benchmark& b : results) {
     if (!b.reason.empty()) fmt::print(text, "{}\n", lab::reason_text(name(b), b.reason));
   }
@@ -141,11 +164,11 @@ void print_results(std::FILE* text, const Results& results, const PlanOptions& u
 }
 
 Results compare_on(const Problem& problem, const std::vector<lab::Entrant>& entrants,
-                   const CompareOptions& options) {
+                   const CompareOptions& options, const lab::ProductTrial* product) {
   try {
     lab::Operands operands({.problem = problem});
     const lab::SpotCheck check(operands, problem.pass);
-    return lab::benchmark(entrants, operands, problem.pass, &check, policy(options));
+    return lab::benchmark(entrants, operands, problem.pass, &check, policy(options), product);
   } catch (const OutOfMemory& error) {
     Results rows;
     for (const auto& [implementation, way] : entrants)
@@ -220,6 +243,7 @@ std::vector<Results> compare(const CompareOptions& options) {
   const Implementations implementations = choose_implementations(options, problems);
   const std::vector<lab::Entrant> entrants = entrants_of(implementations, options);
   const std::string base = choose_base(options, implementations);
+  ProductBeside beside(options.product, entrants);
   lab::RecordWriter records = options.output.records();
   std::FILE* text = options.output.text();
   const lab::Peaks peaks =
@@ -229,10 +253,10 @@ std::vector<Results> compare(const CompareOptions& options) {
   Progress progress(problems.size(), !options.output.quiet);
   for (std::size_t i = 0; i < problems.size(); ++i) {
     progress.show(i, problems[i].text());
-    all.push_back(compare_on(problems[i], entrants, options));
+    all.push_back(compare_on(problems[i], entrants, options, beside.of(problems[i].dtype)));
     for (const lab::Benchmark& b : all.back()) records.write(b, peaks);
     progress.clear();
-    print_results(text, all.back(), options.run.plan(), base, peaks);
+    print_results(text, all.back(), options.run.plan(), base, beside, peaks);
     if (options.output.quiet) continue;
     for (const lab::Benchmark& b : all.back()) warn_of_slowdown(b);
   }
@@ -262,6 +286,12 @@ void add_compare(CLI::App& program, int& status) {
       ->add_option("--base", o->base,
                    "The one that speed-ups are told against; the last one that runs if not given")
       ->type_name("NAME");
+  command
+      ->add_option("--product", o->product,
+                   "Also time the product of two N x N matrices of the problem's dtype by the "
+                   "device's own library, cuBLAS, oneDNN or OpenBLAS, in turns with the others")
+      ->check(CLI::Range(1, 1 << 16))
+      ->type_name("N");
   o->run.add_to(*command);
   o->sampling.add_to(*command);
   o->sampling.add_pinning_to(*command);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct CompareOptions {
   std::vector<std::string> implementations{};
   std::vector<std::string> also{};  ///< modes in which each is timed once more
   std::string base{};
+  std::int64_t product = 0;  ///< rows of the matrices whose product takes turns with all; 0: none
   RunOptions run{};
   SamplingOptions sampling{.budget_s = 3};
   OutputOptions output{};

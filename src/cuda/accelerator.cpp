@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "core/text.h"
+#include "cuda/baselines/standard/square_product.h"
 #include "cuda/cupti/activity.h"
 #include "cuda/cupti/counters.h"
 #include "cuda/driver/driver.h"
@@ -106,6 +107,10 @@ class CudaAccelerator final : public Accelerator {
   std::vector<MultiplyRate> multiply_rates() const override {
     return peaks::measure(device_, stream_.get(),
                           [this](const std::function<void()>& work) { return time_ms(work); });
+  }
+
+  SquareProduct square_product(std::int64_t size, DType dtype, bool tf32) const override {
+    return standard::square_product(device_, size, dtype, tf32, stream_.get());
   }
 
   DeviceState state() const override { return sensors_.read(); }

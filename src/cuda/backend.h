@@ -52,7 +52,8 @@ inline std::string interface_text() {
                 sizeof(PlanOptions), " ", sizeof(Registry), " ", sizeof(CudaStatus), " ",
                 sizeof(CompiledKernel), " ", sizeof(CachedKernel), " ", sizeof(KeptVariant), " ",
                 sizeof(DeviceState), " ", sizeof(DeviceSettings), " ", sizeof(MultiplyRate), " ",
-                sizeof(RecordedSpan), " ", sizeof(DeviceActivity), " ", sizeof(DeviceCounts));
+                sizeof(SquareProduct), " ", sizeof(RecordedSpan), " ", sizeof(DeviceActivity), " ",
+                sizeof(DeviceCounts));
 }
 
 /// The only symbol of libstrobe_cuda: its backend, or null if `interface` is not its own.

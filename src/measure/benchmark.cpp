@@ -192,7 +192,8 @@ std::vector<Benchmark> benchmark(std::span<const Implementation* const> implemen
 }
 
 std::vector<Benchmark> benchmark(std::span<const Entrant> entrants, Operands& operands, Pass pass,
-                                 const SpotCheck* check, const SamplingPolicy& policy) {
+                                 const SpotCheck* check, const SamplingPolicy& policy,
+                                 const ProductTrial* product) {
   std::vector<Contender> contenders;
   contenders.reserve(entrants.size());  // trials point into it
   for (const auto& [implementation, options] : entrants) {
@@ -205,14 +206,18 @@ std::vector<Benchmark> benchmark(std::span<const Entrant> entrants, Operands& op
     racing.push_back(&contender);
     trials.push_back(contender.trial());
   }
+  if (product != nullptr && !racing.empty()) trials.push_back(product->trial(policy));
   std::vector<Measurement> measurements = sample(trials, policy);
   for (std::size_t i = 0; i < racing.size(); ++i) {
     racing[i]->finish(std::move(measurements[i]), check, racing.size() == 1);
   }
+  std::optional<ProductResult> beside;
+  if (trials.size() > racing.size()) beside = product->result(std::move(measurements.back()));
   std::vector<Benchmark> results;
   for (Contender& contender : contenders) {
     results.push_back(std::move(contender.result()));
-    results.back().rivals = racing.empty() ? 0 : racing.size() - 1;
+    results.back().rivals = trials.empty() ? 0 : trials.size() - 1;
+    results.back().product = beside;
   }
   return results;
 }

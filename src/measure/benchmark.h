@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "measure/flops.h"
+#include "measure/product_trial.h"
 #include "measure/sampler.h"
 #include "strobe/implementation.h"
 #include "verify/operands.h"
@@ -37,7 +38,8 @@ struct Benchmark {
   TuningRecord tuning{};
   SamplingPolicy policy{};
   int copies = 1;          ///< of the operands, that the runs took turns on
-  std::size_t rivals = 0;  ///< others that took turns with it
+  std::size_t rivals = 0;  ///< others that took turns with it, the product among them
+  std::optional<ProductResult> product{};
   Measurement measurement{};
   double flops = 0;
   Memory memory{};
@@ -61,9 +63,11 @@ struct Entrant {
 /// Times the entrants in turns on the same operands (for backward after forward passes of
 /// their own, which are not timed) and, given a check, judges what each computed. A run that leaves
 /// an output unwritten or goes on writing after it has returned, an error of the device, a missing
-/// feature and too little memory are results with a status, not exceptions.
+/// feature and too little memory are results with a status, not exceptions. If there is a product,
+/// it takes turns with them.
 std::vector<Benchmark> benchmark(std::span<const Entrant> entrants, Operands& operands, Pass pass,
-                                 const SpotCheck* check, const SamplingPolicy& policy);
+                                 const SpotCheck* check, const SamplingPolicy& policy,
+                                 const ProductTrial* product = nullptr);
 
 /// The same, with one way for all.
 std::vector<Benchmark> benchmark(std::span<const Implementation* const> implementations,

@@ -148,6 +148,14 @@ json times_record(const Statistics& ms) {
           {"ci95", ms.ci95 ? json{ms.ci95->low, ms.ci95->high} : json(nullptr)}};
 }
 
+json product_record(const ProductResult& product) {
+  const auto tflops = [&product](double ms) { return product.flops_per_second(ms) / 1e12; };
+  return {{"size", product.size},
+          {"library", product.library},
+          {"ms", times_record(product.ms)},
+          {"tflops", {{"p50", tflops(product.ms.median)}, {"best", tflops(product.ms.min)}}}};
+}
+
 [[noreturn]] void fail_to_write(const std::string& path) {
   throw InvalidArgument("--json",
                         fmt::format("'{}' cannot be written: {}", path, std::strerror(errno)));
@@ -206,6 +214,7 @@ json record_of(const Benchmark& b, const Peaks& peaks) {
   if (roof.intensity > 0) record["roof"] = roof_record(roof);
   if (const json state = watch_record(b.measurement.device); !state.empty())
     record["device_state"] = state;
+  if (b.product) record["product"] = product_record(*b.product);
   if (!b.timed()) return record;
   const Statistics& ms = b.measurement.ms;
   record["ms"] = times_record(ms);

@@ -262,6 +262,28 @@ TEST(Compare, TimesModesInTurns) {
   }
 }
 
+TEST(Compare, TimesAProductBesideThem) {
+  if (strobe("bench --impl gemm --problem 's8 fp32' --repeats 1").status == 3) {
+    GTEST_SKIP() << "needs oneDNN or OpenBLAS";
+  }
+  const std::string arguments =
+      "compare --quick --impl flash --product 96 --problem 's64 d16 fp32'";
+  const Outcome text = strobe(arguments + " --problem 's64 d16 fp16'");
+  EXPECT_EQ(text.status, 0) << text.err;
+  for (const char* part :
+       {"\nproduct of 96x96 ", "The product of 96x96 is by ", "products of fp16"})
+    EXPECT_TRUE(contains(text.out, part)) << part << "\n" << text.out;
+
+  const auto rows = lines(strobe(arguments + " --json -").out);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["sampling"]["interleaved_with"], 1);
+  EXPECT_EQ(rows[0]["product"]["size"], 96);
+  EXPECT_GT(rows[0]["product"]["tflops"]["p50"], 0);
+
+  expect_refusal("compare --quick --problem s64 --product 0", 2, "--product");
+  expect_refusal("compare --problem s64 --impl flash,cuda:flash --product 8", 2, "one device");
+}
+
 TEST(Bench, TakesTheSpellingsOfOtherTools) {
   for (const char* arguments :
        {"--batch 1 --seqlen 32 --nheads 2 --headdim 16 --causal --dtype fp16 --repeats 3 --no-grad",

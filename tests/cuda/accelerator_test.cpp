@@ -5,6 +5,7 @@
 
 #include "cuda/driver/nvml.h"
 #include "cuda/gpu.h"
+#include "measure/product_trial.h"
 #include "strobe/error.h"
 
 namespace strobe::cuda {
@@ -44,6 +45,18 @@ TEST_F(CudaAccelerator, RefusesMemoryThatThereIsNotAndGoesOn) {
   const std::int64_t free = gpu().free_bytes();
   EXPECT_THROW((void)gpu().allocate(static_cast<std::size_t>(free) * 2), OutOfMemory);
   EXPECT_NE(gpu().allocate(1 << 20), nullptr);
+}
+
+TEST_F(CudaAccelerator, MultipliesMatricesByItsLibrary) {
+  try {
+    gpu().square_product(8, DType::fp32, false);
+  } catch (const Unsupported& error) {
+    GTEST_SKIP() << error.what();
+  }
+  for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16}) {
+    EXPECT_NO_THROW(lab::ProductTrial({Device::Kind::cuda, 0}, 1000, dtype, {})) << name_of(dtype);
+  }
+  EXPECT_NO_THROW(lab::ProductTrial({Device::Kind::cuda, 0}, 1000, DType::fp32, {.tf32 = true}));
 }
 
 TEST_F(CudaAccelerator, MultipliesFasterWithFewerBits) {
