@@ -1,5 +1,6 @@
 #include "core/pool.h"
 
+#include <algorithm>
 #include <chrono>
 #include <system_error>
 #include <utility>
@@ -56,22 +57,54 @@ void tell_share(Span& span, int thread, std::int64_t items) {
   span.tell("items", items);
 }
 
-void Job::work(int thread) noexcept {
+Job::Job(std::string_view name, ItemBody body, std::int64_t items, int helpers, bool spin)
+    : name_(name),
+      body_(body),
+      items_(items),
+      helpers_(helpers),
+      spin_(spin),
+      shares_count_(std::min(helpers + 1, kMostShares)) {
+  for (int i = 0; i < shares_count_; ++i) shares_[static_cast<std::size_t>(i)].next = i;
+}
+
+void Job::work(int thread, int home) noexcept {
   const bool outer = std::exchange(working, true);
-  Span span("cpu", name);
+  Span span("cpu", name_);
   std::int64_t taken = 0;
   try {
-    for (std::int64_t item; (item = next_item.fetch_add(1, std::memory_order_relaxed)) < items;) {
-      body(item, thread);
-      ++taken;
-    }
+    for (int i = 0; i < shares_count_; ++i)
+      taken += work_on(shares_[static_cast<std::size_t>((home + i) % shares_count_)], thread);
   } catch (...) {
-    next_item.store(items, std::memory_order_relaxed);
-    const std::scoped_lock lock(error_mutex);
-    if (!error) error = std::current_exception();
+    give_up(std::current_exception());
   }
   tell_share(span, thread, taken);
   working = outer;
+}
+
+/// Looks before it takes: asking in vain would fetch the share from whoever works on it.
+std::int64_t Job::work_on(Share& share, int thread) {
+  std::int64_t taken = 0;
+  while (share.next.load(std::memory_order_relaxed) < items_) {
+    const std::int64_t item = share.next.fetch_add(shares_count_, std::memory_order_relaxed);
+    if (item >= items_) break;
+    body_(item, thread);
+    ++taken;
+  }
+  return taken;
+}
+
+/// Nobody takes another item.
+void Job::give_up(std::exception_ptr error) {
+  for (int i = 0; i < shares_count_; ++i)
+    shares_[static_cast<std::size_t>(i)].next.store(items_, std::memory_order_relaxed);
+  const std::scoped_lock lock(error_mutex_);
+  if (!error_) error_ = std::move(error);
+}
+
+/// Its own share is that of its place, if there are so many, as long as the pool is no larger.
+void Job::help(int slot) noexcept {
+  const int thread = next_thread_.fetch_add(1);
+  work(thread, slot <= helpers_ ? slot : thread);
 }
 
 Pool::~Pool() {
@@ -85,16 +118,16 @@ Pool::~Pool() {
 
 void Pool::run(Job& job) {
   Desk* const desk = take_desk();
-  if (desk == nullptr) return job.work(0);  // more callers than desks: no thread will be free
-  grow_to(job.helpers);
+  if (desk == nullptr) return job.work(0, 0);  // more callers than desks: no thread will be free
+  grow_to(job.helpers());
   desk->job = &job;
-  desk->unfinished = job.helpers;
-  desk->seats = job.helpers;
+  desk->unfinished = job.helpers();
+  desk->seats = job.helpers();
   wake_for_open_seats();
-  job.work(0);
+  job.work(0, 0);
   // Whoever has not come by now is not needed.
   const int empty = desk->seats.exchange(0);
-  if (desk->unfinished.fetch_sub(empty) != empty) wait_for_helpers(*desk, job.spin);
+  if (desk->unfinished.fetch_sub(empty) != empty) wait_for_helpers(*desk, job.spin());
   desk->taken = false;
 }
 
@@ -153,9 +186,9 @@ int Pool::open_seats() const {
 /// Works on the job of the desk; returns whether it is worth looking out for another.
 bool Pool::help(Desk& desk, int slot) {
   Job& job = *desk.job;
-  const bool spin = job.spin;
+  const bool spin = job.spin();
   follow_pinning(slot);
-  job.work(job.next_thread.fetch_add(1));
+  job.help(slot);
   if (desk.unfinished.fetch_sub(1) == 1 && desk.caller_sleeps) {  // the job may be gone now
     const std::scoped_lock lock(mutex_);
     desk.done.notify_one();

@@ -15,20 +15,50 @@
 
 namespace strobe {
 
-/// What one parallel_for hands out: items in order, to whoever asks for the next.
-struct Job {
-  std::string_view name;  ///< of the spans that it leaves, one for each thread
-  ItemBody body;
-  std::int64_t items;
-  int helpers;        ///< threads that may take part beside the caller
-  bool spin = false;  ///< whether waiting may burn a core: there is one for every thread
-  std::atomic<std::int64_t> next_item{0};
-  std::atomic<int> next_thread{1};  ///< 0 is the caller
-  std::exception_ptr error{};
-  std::mutex error_mutex{};
+/// What one parallel_for hands out. Items are dealt to as many shares as there are threads, and
+/// each thread begins with its own: calls that follow each other give it the same items, whose
+/// memory is in its core's cache. Then it helps with the others.
+class Job {
+ public:
+  /// At most `helpers` threads take part beside the caller. `name` is that of the spans that it
+  /// leaves, one for each thread; `spin` says whether waiting may burn a core, since there is one
+  /// for every thread.
+  Job(std::string_view name, ItemBody body, std::int64_t items, int helpers, bool spin);
 
-  /// Takes items until there are none left. What the body throws is kept in `error`.
-  void work(int thread) noexcept;
+  /// Takes items until there are none left, those of the share `home` first. `thread` is this
+  /// thread's number for the body. What the body throws is kept.
+  void work(int thread, int home) noexcept;
+
+  /// A thread that comes to help, by its place in the pool, from 1 on.
+  void help(int slot) noexcept;
+
+  int helpers() const { return helpers_; }
+  bool spin() const { return spin_; }
+
+  /// Throws what a body threw first. When all threads are done.
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  struct alignas(64) Share {
+    std::atomic<std::int64_t> next;  ///< and then every so manyth
+  };
+  static constexpr int kMostShares = 64;
+
+  std::int64_t work_on(Share& share, int thread);
+  void give_up(std::exception_ptr error);
+
+  std::string_view name_;
+  ItemBody body_;
+  std::int64_t items_;
+  int helpers_;
+  bool spin_;
+  int shares_count_;
+  std::atomic<int> next_thread_{1};  ///< 0 is the caller
+  std::exception_ptr error_{};
+  std::mutex error_mutex_{};
+  std::array<Share, kMostShares> shares_;
 };
 
 /// What the span of a thread's part in a job says of it.
@@ -51,7 +81,7 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// Works on the job until it is done, with at most job.helpers threads of the pool.
+  /// Works on the job until it is done, with at most job.helpers() threads of the pool.
   void run(Job& job);
 
  private:

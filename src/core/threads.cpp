@@ -48,12 +48,12 @@ void run_on(const Executor& executor, Job& job) {
     Job& job;
     std::atomic<std::int64_t> done{0};
   } tasks{job};
-  const std::int64_t count = job.helpers + 1;
+  const std::int64_t count = job.helpers() + 1;
   executor.run(
       executor.context, count,
       [](void* argument, std::int64_t task) {
         auto& all = *static_cast<Tasks*>(argument);
-        all.job.work(static_cast<int>(task));
+        all.job.work(static_cast<int>(task), static_cast<int>(task));
         ++all.done;
       },
       &tasks);
@@ -85,17 +85,13 @@ void parallel_for(std::string_view name, std::int64_t items, int threads, ItemBo
     for (std::int64_t item = 0; item < items; ++item) body(item, 0);
     return;
   }
-  Job job{.name = name,
-          .body = body,
-          .items = items,
-          .helpers = helpers,
-          .spin = threads <= core_share().cores};
+  Job job(name, body, items, helpers, threads <= core_share().cores);
   if (executor.run != nullptr) {
     run_on(executor, job);
   } else {
     pool().run(job);
   }
-  if (job.error) std::rethrow_exception(job.error);
+  job.rethrow();
 }
 
 }  // namespace strobe

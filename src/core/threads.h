@@ -29,11 +29,12 @@ class ItemBody {
   void (*call_)(void*, std::int64_t, int);
 };
 
-/// Calls body(item, thread) once for every item in [0, items), items handed out in order to at
-/// most `threads` threads (the caller is one of them); thread < threads. Returns when all are
-/// done and rethrows the first exception. Nested calls run in the calling thread. The threads are
-/// the library's own, or the host's (set_executor). What each does is a span of this name, a
-/// literal.
+/// Calls body(item, thread) once for every item in [0, items) on at most `threads` threads (the
+/// caller is one of them); thread < threads. Each thread begins with every so manyth item, the same
+/// ones as in the call before, and then helps the others: early items are begun before late ones,
+/// about. Returns when all are done and rethrows the first exception. Nested calls run in the
+/// calling thread. The threads are the library's own, or the host's (set_executor). What each does
+/// is a span of this name, a literal.
 void parallel_for(std::string_view name, std::int64_t items, int threads, ItemBody body);
 
 inline void parallel_for(std::int64_t items, int threads, ItemBody body) {

@@ -51,6 +51,18 @@ TEST(Threads, NoTwoItemsShareAThreadIndexAtOnce) {
   EXPECT_FALSE(shared);
 }
 
+TEST(Threads, EachBeginsWithItemsOfItsOwn) {
+  for (int round = 0; round < 200; ++round) {
+    std::array<std::atomic<int>, 2> taken_by{-1, -1};
+    parallel_for(2, 2, [&](std::int64_t item, int thread) {
+      taken_by[static_cast<std::size_t>(item)] = thread;
+      while (taken_by[static_cast<std::size_t>(1 - item)] < 0) std::this_thread::yield();
+    });
+    EXPECT_EQ(taken_by[0], 0);
+    EXPECT_EQ(taken_by[1], 1);
+  }
+}
+
 TEST(Threads, AnExceptionComesBackAndThePoolLives) {
   for (int round = 0; round < 20; ++round) {
     EXPECT_THROW(parallel_for(100, 4,
