@@ -25,10 +25,17 @@ constexpr std::array kDescriptions = {
     Description{DType::int32, "int32", 4},
 };
 
-const Description& describe(DType dtype) {
-  for (const auto& description : kDescriptions) {
-    if (description.dtype == dtype) return description;
+constexpr bool each_is_at_its_number() {
+  for (std::size_t i = 0; i < kDescriptions.size(); ++i) {
+    if (static_cast<std::size_t>(kDescriptions[i].dtype) != i) return false;
   }
+  return true;
+}
+static_assert(each_is_at_its_number());
+
+const Description& describe(DType dtype) {
+  const auto number = static_cast<std::size_t>(dtype);
+  if (number < kDescriptions.size()) return kDescriptions[number];
   throw InvalidArgument("dtype",
                         "is " + std::to_string(static_cast<int>(dtype)) + ", which names no type");
 }

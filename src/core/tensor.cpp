@@ -5,19 +5,12 @@
 #include <tuple>
 #include <utility>
 
+#include "core/extent.h"
 #include "core/text.h"
 #include "core/wide.h"
 #include "strobe/error.h"
 
 namespace strobe {
-namespace {
-
-bool empty(const TensorView& view) {
-  return !view.given() || std::any_of(view.shape.begin(), view.shape.begin() + view.rank,
-                                      [](auto n) { return n <= 0; });
-}
-
-}  // namespace
 
 std::string to_string(Device device) {
   return device.kind == Device::Kind::cpu ? "cpu" : concat("cuda:", device.index);
@@ -51,7 +44,7 @@ TensorView TensorView::select(int axis, std::int64_t index) const {
     throw InvalidArgument("index", concat(index, " on axis ", axis, " is outside ", describe()));
   }
   TensorView view = *this;
-  if (!empty(*this)) {  // else its strides may be any numbers
+  if (!is_empty(*this)) {  // else its strides may be any numbers
     view.data = static_cast<std::byte*>(data) +
                 index * strides[axis] * static_cast<std::int64_t>(size_of(dtype));
   }
@@ -132,22 +125,6 @@ Wide magnitude(Wide x) {
   return x < 0 ? -x : x;
 }
 
-/// The bytes from the first that a view has to the last one's successor, as addresses.
-struct Extent {
-  Wide begin;
-  Wide end;
-
-  explicit Extent(const TensorView& view)
-      : begin(static_cast<Wide>(reinterpret_cast<std::uintptr_t>(view.data))), end(begin) {
-    const auto size = static_cast<Wide>(size_of(view.dtype));
-    for (int axis = 0; axis < view.rank; ++axis) {
-      const Wide reach = Wide{view.strides[axis]} * (view.shape[axis] - 1) * size;
-      (reach < 0 ? begin : end) += reach;
-    }
-    end += size;
-  }
-};
-
 /// Whether every axis steps over all that the axes after it reach, as in any tensor that lies in
 /// the order of its axes: then no two elements are in one place.
 bool steps_over_inner_axes(const TensorView& view) {
@@ -198,10 +175,7 @@ std::array<TensorView, 2> split_kv(const TensorView& kv) {
 }
 
 bool overlap(const TensorView& a, const TensorView& b) {
-  if (empty(a) || empty(b) || a.device != b.device) return false;
-  // Nearly always they are simply apart.
-  const Extent extent_a(a), extent_b(b);
-  if (extent_a.end <= extent_b.begin || extent_b.end <= extent_a.begin) return false;
+  if (a.device != b.device || !Extent(a).meets(Extent(b))) return false;  // nearly always
   // Element addresses are a + the sum of a's terms and b + that of b's. Two elements touch if their
   // distance is less than the size of the lower one.
   const auto size_a = static_cast<Wide>(size_of(a.dtype));
@@ -218,7 +192,7 @@ bool overlap(const TensorView& a, const TensorView& b) {
 }
 
 bool overlaps_itself(const TensorView& view) {
-  if (empty(view) || steps_over_inner_axes(view)) return false;
+  if (is_empty(view) || steps_over_inner_axes(view)) return false;
   Terms axes;
   for (int axis = 0; axis < view.rank; ++axis) {
     const Wide reach = view.shape[axis] - 1;

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "core/extent.h"
 #include "core/text.h"
 #include "core/wide.h"
 #include "strobe/error.h"
@@ -28,11 +29,20 @@ class Shape {
   std::size_t count_ = 0;
 };
 
-/// A tensor of the call under the name that errors give it.
+/// A tensor of the call under the name that errors give it. Where it lies is reckoned once, and not
+/// for every other tensor that it might overlap.
 struct Operand {
+  Operand(const char* its_name, const TensorView* its_view)
+      : name(its_name), view(its_view), extent(*its_view) {}
+
   const char* name;
   const TensorView* view;
+  Extent extent;
 };
+
+bool overlap(const Operand& a, const Operand& b) {
+  return a.extent.meets(b.extent) && overlap(*a.view, *b.view);
+}
 
 bool is_empty(const Shape& shape) {
   const auto sizes = shape.sizes();
@@ -149,13 +159,13 @@ void check_overlap(std::span<const Operand> outputs, std::span<const Operand> in
                             "(an expanded axis or overlapping strides)");
     }
     for (std::size_t j = i + 1; j < outputs.size(); ++j) {
-      if (overlap(*outputs[i].view, *outputs[j].view)) {
+      if (overlap(outputs[i], outputs[j])) {
         throw InvalidArgument(outputs[i].name, concat("overlaps ", outputs[j].name,
                                                       " in memory, outputs must be apart"));
       }
     }
     for (const auto& input : inputs) {
-      if (overlap(*outputs[i].view, *input.view)) {
+      if (overlap(outputs[i], input)) {
         throw InvalidArgument(outputs[i].name,
                               concat("overlaps the input ", input.name, " in memory"));
       }
