@@ -1,6 +1,5 @@
 #include "core/pool.h"
 
-#include <algorithm>
 #include <chrono>
 #include <system_error>
 #include <utility>
@@ -58,13 +57,13 @@ void tell_share(Span& span, int thread, std::int64_t items) {
 }
 
 Job::Job(std::string_view name, ItemBody body, std::int64_t items, int helpers, bool spin)
-    : name_(name),
-      body_(body),
-      items_(items),
-      helpers_(helpers),
-      spin_(spin),
-      shares_count_(std::min(helpers + 1, kMostShares)) {
-  for (int i = 0; i < shares_count_; ++i) shares_[static_cast<std::size_t>(i)].next = i;
+    : name_(name), body_(body), helpers_(helpers), spin_(spin) {
+  const Shares dealt(items, helpers + 1);
+  share_count_ = static_cast<std::size_t>(dealt.count());
+  for (int i = 0; Share & share : shares()) {
+    share.next = dealt.begin(i);
+    share.end = dealt.begin(++i);
+  }
 }
 
 void Job::work(int thread, int home) noexcept {
@@ -72,8 +71,8 @@ void Job::work(int thread, int home) noexcept {
   Span span("cpu", name_);
   std::int64_t taken = 0;
   try {
-    for (int i = 0; i < shares_count_; ++i)
-      taken += work_on(shares_[static_cast<std::size_t>((home + i) % shares_count_)], thread);
+    for (std::size_t i = 0; i < share_count_; ++i)
+      taken += work_on(shares_[(static_cast<std::size_t>(home) + i) % share_count_], thread);
   } catch (...) {
     give_up(std::current_exception());
   }
@@ -84,9 +83,9 @@ void Job::work(int thread, int home) noexcept {
 /// Looks before it takes: asking in vain would fetch the share from whoever works on it.
 std::int64_t Job::work_on(Share& share, int thread) {
   std::int64_t taken = 0;
-  while (share.next.load(std::memory_order_relaxed) < items_) {
-    const std::int64_t item = share.next.fetch_add(shares_count_, std::memory_order_relaxed);
-    if (item >= items_) break;
+  while (share.next.load(std::memory_order_relaxed) < share.end) {
+    const std::int64_t item = share.next.fetch_add(1, std::memory_order_relaxed);
+    if (item >= share.end) break;
     body_(item, thread);
     ++taken;
   }
@@ -95,8 +94,7 @@ std::int64_t Job::work_on(Share& share, int thread) {
 
 /// Nobody takes another item.
 void Job::give_up(std::exception_ptr error) {
-  for (int i = 0; i < shares_count_; ++i)
-    shares_[static_cast<std::size_t>(i)].next.store(items_, std::memory_order_relaxed);
+  for (Share& share : shares()) share.next.store(share.end, std::memory_order_relaxed);
   const std::scoped_lock lock(error_mutex_);
   if (!error_) error_ = std::move(error);
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -15,9 +16,7 @@
 
 namespace strobe {
 
-/// What one parallel_for hands out. Items are dealt to as many shares as there are threads, and
-/// each thread begins with its own: calls that follow each other give it the same items, whose
-/// memory is in its core's cache. Then it helps with the others.
+/// What one parallel_for hands out: see there.
 class Job {
  public:
   /// At most `helpers` threads take part beside the caller. `name` is that of the spans that it
@@ -42,23 +41,24 @@ class Job {
 
  private:
   struct alignas(64) Share {
-    std::atomic<std::int64_t> next;  ///< and then every so manyth
+    std::atomic<std::int64_t> next;
+    std::int64_t end;
   };
-  static constexpr int kMostShares = 64;
 
   std::int64_t work_on(Share& share, int thread);
   void give_up(std::exception_ptr error);
 
+  std::span<Share> shares() { return std::span(shares_).first(share_count_); }
+
   std::string_view name_;
   ItemBody body_;
-  std::int64_t items_;
   int helpers_;
   bool spin_;
-  int shares_count_;
+  std::size_t share_count_;
   std::atomic<int> next_thread_{1};  ///< 0 is the caller
   std::exception_ptr error_{};
   std::mutex error_mutex_{};
-  std::array<Share, kMostShares> shares_;
+  std::array<Share, Shares::kMost> shares_;
 };
 
 /// What the span of a thread's part in a job says of it.

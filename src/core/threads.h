@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -29,12 +30,36 @@ class ItemBody {
   void (*call_)(void*, std::int64_t, int);
 };
 
+/// How parallel_for deals items to threads: each has a share of neighbours.
+class Shares {
+ public:
+  Shares(std::int64_t items, int threads)
+      : count_(static_cast<int>(
+            std::clamp<std::int64_t>(std::min<std::int64_t>(threads, items), 1, kMost))),
+        each_(items / count_),
+        larger_(items % count_) {}
+
+  static constexpr int kMost = 64;  ///< more threads than that share their shares
+
+  int count() const { return count_; }
+
+  /// The first item of a share, and so the end of the one before.
+  std::int64_t begin(int share) const {
+    return share * each_ + std::min<std::int64_t>(share, larger_);
+  }
+
+ private:
+  int count_;
+  std::int64_t each_;    // items of a share,
+  std::int64_t larger_;  // and one more in so many of the first
+};
+
 /// Calls body(item, thread) once for every item in [0, items) on at most `threads` threads (the
-/// caller is one of them); thread < threads. Each thread begins with every so manyth item, the same
-/// ones as in the call before, and then helps the others: early items are begun before late ones,
-/// about. Returns when all are done and rethrows the first exception. Nested calls run in the
-/// calling thread. The threads are the library's own, or the host's (set_executor). What each does
-/// is a span of this name, a literal.
+/// caller is one of them); thread < threads. Each thread begins with its share, in order, which is
+/// the same as in the call before, so that memory stays in the cache of one core; then it helps
+/// with the others'. Returns when all are done and rethrows the first exception. Nested calls run
+/// in the calling thread. The threads are the library's own, or the host's (set_executor). What
+/// each does is a span of this name, a literal.
 void parallel_for(std::string_view name, std::int64_t items, int threads, ItemBody body);
 
 inline void parallel_for(std::int64_t items, int threads, ItemBody body) {

@@ -84,7 +84,7 @@ float* FlashCall::bias_sums(int thread) const {
 
 std::span<WorkItem> FlashCall::items() const {
   return {reinterpret_cast<WorkItem*>(workspace_ + flash_.items_offset),
-          static_cast<std::size_t>(flash_.max_items)};
+          static_cast<std::size_t>(2 * flash_.max_items)};
 }
 
 const HeadTask* FlashCall::tasks(std::int64_t sequence, std::int64_t key_head, int thread) const {

@@ -20,7 +20,7 @@ struct FlashPlan {
   std::int64_t splits = 1;      // that the longest sequence's keys are cut into
 
   std::int64_t heads_offset = 0;  // HeadTask [threads][group]
-  std::int64_t items_offset = 0;  // WorkItem [max_items]
+  std::int64_t items_offset = 0;  // WorkItem [2][max_items]
   std::int64_t max_items = 0;
   std::int64_t scratch_offset = 0;  // [threads][scratch_bytes]
   std::int64_t scratch_bytes = 0;
@@ -50,7 +50,7 @@ class FlashCall {
   void* scratch(int thread) const;
   float* bias_sums(int thread) const;
 
-  /// Room for the items of a pass.
+  /// Room for the items of a pass, twice.
   std::span<WorkItem> items() const;
 
   /// One thread's tasks for the heads that share a key head.

@@ -42,7 +42,7 @@ void row_statistics(const FlashCall& call) {
                });
 }
 
-/// All items of the call, the longest first.
+/// All items of the call, as they are dealt.
 std::span<WorkItem> backward_items(const FlashCall& call) {
   const Problem& problem = call.problem();
   const FlashPlan& plan = call.flash();
@@ -65,7 +65,7 @@ std::span<WorkItem> backward_items(const FlashCall& call) {
       }
     }
   }
-  sort_by_cost(room.first(count));
+  deal(room.first(count), room.last(count), plan.threads);
   return room.first(count);
 }
 

@@ -4,7 +4,7 @@
 namespace strobe::cpu {
 namespace {
 
-/// All items of the call, the longest first.
+/// All items of the call, as they are dealt.
 std::span<WorkItem> forward_items(const FlashCall& call) {
   const Problem& problem = call.problem();
   const FlashPlan& plan = call.flash();
@@ -29,7 +29,7 @@ std::span<WorkItem> forward_items(const FlashCall& call) {
       }
     }
   }
-  sort_by_cost(room.first(count));
+  deal(room.first(count), room.last(count), plan.threads);
   return room.first(count);
 }
 

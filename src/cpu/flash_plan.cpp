@@ -111,7 +111,7 @@ PlannedFlash plan_flash(const Problem& problem, const IsaKernels& kernels, int t
     plan_backward(problem, plan, layout);
   plan.heads_offset =
       layout.take(threads * problem.group() * static_cast<std::int64_t>(sizeof(HeadTask)));
-  plan.items_offset = layout.take(plan.max_items * static_cast<std::int64_t>(sizeof(WorkItem)));
+  plan.items_offset = layout.take(2 * plan.max_items * static_cast<std::int64_t>(sizeof(WorkItem)));
   plan.scratch_offset = layout.take(threads * plan.scratch_bytes);
   return {plan, layout.used()};
 }

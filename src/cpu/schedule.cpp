@@ -25,14 +25,37 @@ double work(const HeadTask& task, const WorkItem& item) {
   return seen / kSamples * static_cast<double>(rows);
 }
 
-void sort_by_cost(std::span<WorkItem> items) {
-  std::sort(items.begin(), items.end(), [](const WorkItem& a, const WorkItem& b) {
-    if (a.cost != b.cost) return a.cost > b.cost;
-    if (a.sequence != b.sequence) return a.sequence < b.sequence;
-    if (a.key_head != b.key_head) return a.key_head < b.key_head;
-    if (a.row_begin != b.row_begin) return a.row_begin < b.row_begin;
-    return a.key_begin < b.key_begin;
-  });
+namespace {
+
+/// The largest first, and of equal ones neighbours beside each other.
+bool goes_before(const WorkItem& a, const WorkItem& b) {
+  if (a.cost != b.cost) return a.cost > b.cost;
+  if (a.sequence != b.sequence) return a.sequence < b.sequence;
+  if (a.key_head != b.key_head) return a.key_head < b.key_head;
+  if (a.row_begin != b.row_begin) return a.row_begin < b.row_begin;
+  return a.key_begin < b.key_begin;
+}
+
+}  // namespace
+
+/// Sorted items go round the shares, one to each. Where some are equally large it does not matter
+/// which of them a share is given: the first few go to one, the next few to the next.
+void deal(std::span<WorkItem> items, std::span<WorkItem> room, int threads) {
+  const std::span<WorkItem> sorted = room.first(items.size());
+  std::copy(items.begin(), items.end(), sorted.begin());
+  std::sort(sorted.begin(), sorted.end(), goes_before);
+  const Shares shares(static_cast<std::int64_t>(items.size()), threads);
+  const auto count = static_cast<std::size_t>(shares.count());
+  auto next = sorted.begin();
+  for (std::size_t begin = 0, end = 0; begin < items.size(); begin = end) {
+    while (end < items.size() && sorted[end].cost == sorted[begin].cost) ++end;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t share = (begin + i) % count;
+      const auto first = static_cast<std::size_t>(shares.begin(static_cast<int>(share)));
+      for (std::size_t round = begin + i; round < end; round += count)
+        items[first + round / count] = *next++;
+    }
+  }
 }
 
 }  // namespace strobe::cpu

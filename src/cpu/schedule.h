@@ -26,9 +26,11 @@ std::int64_t visible_count(const HeadTask& task, std::int64_t query, std::int64_
 /// The work of the rows [row_begin, row_end) with those keys, sampled.
 double work(const HeadTask& task, const WorkItem& item);
 
-/// Largest first, so that no thread begins a long item when the others are done; the order does
-/// not depend on the number of threads.
-void sort_by_cost(std::span<WorkItem> items);
+/// Puts the items in the order in which parallel_for is to deal them to so many threads: in every
+/// share the largest first, so that no thread begins a long item when the others are done, and as
+/// large ones in every share. Of items that are equally large each thread has neighbours: cores
+/// read ahead, and should not do so where others write. `room` is for as many items.
+void deal(std::span<WorkItem> items, std::span<WorkItem> room, int threads);
 
 /// Calls body(sequence, head, begin, end, thread) for every block of every sequence and head.
 /// Blocks are numbered by the longest length allowed, so that an item's place needs no table;

@@ -51,6 +51,22 @@ TEST(Threads, NoTwoItemsShareAThreadIndexAtOnce) {
   EXPECT_FALSE(shared);
 }
 
+TEST(Threads, SharesAreNeighboursAndNearlyEqual) {
+  for (const std::int64_t items : {0, 1, 7, 64, 1000}) {
+    for (const int threads : {1, 3, 64, 200}) {
+      const Shares shares(items, threads);
+      EXPECT_LE(shares.count(), threads);
+      EXPECT_EQ(shares.begin(0), 0);
+      EXPECT_EQ(shares.begin(shares.count()), items);
+      for (int i = 0; i < shares.count(); ++i) {
+        const std::int64_t size = shares.begin(i + 1) - shares.begin(i);
+        EXPECT_GE(size, items / shares.count());
+        EXPECT_LE(size, items / shares.count() + 1);
+      }
+    }
+  }
+}
+
 TEST(Threads, EachBeginsWithItemsOfItsOwn) {
   for (int round = 0; round < 200; ++round) {
     std::array<std::atomic<int>, 2> taken_by{-1, -1};
