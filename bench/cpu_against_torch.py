@@ -130,13 +130,11 @@ class Strobe:
         size = self.library.strobe_plan_workspace_bytes(plan)
         memory = torch.empty(size + 64, dtype=torch.uint8)
         aligned = (memory.data_ptr() + 63) // 64 * 64
+        call = self.library.strobe_run
+        arguments = (plan, C.byref(tensors), C.c_void_p(aligned), C.c_size_t(size), None)
 
         def run(keep=(memory, tensors)):
-            self.check(
-                self.library.strobe_run(
-                    plan, C.byref(tensors), C.c_void_p(aligned), C.c_size_t(size), None
-                )
-            )
+            self.check(call(*arguments))
 
         return run
 

@@ -37,7 +37,7 @@ def runner(strobe, setting, backward, threads):
         )
     else:
         call = forward
-    repeat = max(1, int(2e8 / flops(setting, backward)))  # short ones many times in a sample
+    repeat = max(1, int(5e9 / flops(setting, backward)))  # short ones many times in a sample
 
     def run(keep=given):
         for _ in range(repeat):
