@@ -59,7 +59,8 @@ TEST_P(FlashChunks, AreExactByTheRule) {
 }
 
 // Of the full grid, where the rule has the least to spare in fp32: small logits far from a large
-// LSE, which a distance that is rounded misses, and sums over many keys.
+// LSE, which a distance that is rounded misses, sums over many keys, and single queries of many
+// heads.
 class FlashRounding : public testing::TestWithParam<const Isa*> {};
 
 TEST_P(FlashRounding, IsExactByTheRule) {
@@ -76,7 +77,13 @@ TEST_P(FlashRounding, IsExactByTheRule) {
        {.seed = 101038, .storage = lab::Storage::transposed}},
       // Sums of probabilities that lose more than the LSE they are to correct.
       {"b1 sq4 sk300 h2 hk1 d32 fp32 scale0.01 bwd", {.seed = 7}},
-      {"b1 sq4 sk300 h2 hk1 d32 fp32 scale0.01 bwd", {.seed = 9}}};
+      {"b1 sq4 sk300 h2 hk1 d32 fp32 scale0.01 bwd", {.seed = 9}},
+      // A head's share of dk and dv that is added with more than one rounding.
+      {"b2 sq1 sk147 h32 hk1 d8 fp32 w0: alibi sinks bwd",
+       {.seed = 100198, .storage = lab::Storage::noncontiguous_dout}},
+      {"b2 sq1 sk147 h32 hk1 d8 fp32 w0: sinks bwd", {.seed = 213}},
+      {"b2 sq1 h16 hk1 d64 fp32 w0: drop0.17 seed100018 bwd",
+       {.seed = 100018, .storage = lab::Storage::noncontiguous_dout}}};
   for (const auto& [text, inputs] : cases) {
     const lab::Report report =
         lab::verify({Problem::parse(text), inputs}, Registry::instance().find("flash"));

@@ -76,7 +76,7 @@ class TileBackground {
       steps_left_ = product.steps;
       pair_ = 0;
       Unit unit;
-      unit.template begin<2, 2>(product.add, product.block_c(), product.stride);
+      begin<2, 2>(unit, product);
       return true;
     }
     narrow_block(product);
@@ -102,7 +102,7 @@ class TileBackground {
     left_ += product.left_step;
     right_ += product.right_step;
     if (--steps_left_ > 0) return;
-    unit.template end<2, 2>(product.block_c(), product.stride);
+    end<2, 2>(unit, product);
     current_ = nullptr;
     product.next_block();
     if (!product.done()) return;
@@ -144,7 +144,7 @@ class TileBackground {
   template <int rows, int columns>
   static STROBE_INLINE void block(const TileProduct& product) {
     Unit unit;
-    unit.template begin<rows, columns>(product.add, product.block_c(), product.stride);
+    begin<rows, columns>(unit, product);
     const std::uint16_t* left = product.left;
     const std::uint16_t* right = product.block_right();
     for (std::int64_t k = 0; k < product.steps; ++k) {
@@ -152,7 +152,30 @@ class TileBackground {
       left += product.left_step;
       right += product.right_step;
     }
+    end<rows, columns>(unit, product);
+  }
+
+  template <int rows, int columns>
+  static STROBE_INLINE void begin(Unit& unit, const TileProduct& product) {
+    unit.template begin<rows, columns>(product.into == Into::sums, product.block_c(),
+                                       product.stride);
+  }
+  template <int rows, int columns>
+  static STROBE_INLINE void end(Unit& unit, const TileProduct& product) {
+    if (product.into == Into::whole) return add_whole<rows, columns>(unit, product);
     unit.template end<rows, columns>(product.block_c(), product.stride);
+  }
+  template <int rows, int columns>
+  __attribute__((noinline)) static void add_whole(Unit& unit, const TileProduct& product) {
+    constexpr std::int64_t kStride = 2 * kTile;
+    alignas(64) float sums[2 * kTile * kStride];
+    unit.template end<rows, columns>(sums, kStride);
+    for (std::int64_t i = 0; i < rows * kTile; ++i) {
+      for (std::int64_t j = 0; j < columns * kTile; j += kWidth) {
+        float* c = product.block_c() + i * product.stride + j;
+        store(c, load(c) + load(sums + i * kStride + j));
+      }
+    }
   }
 
   template <int rows, int columns, int pair>

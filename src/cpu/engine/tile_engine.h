@@ -208,8 +208,7 @@ struct TileEngine {
             .c = c,
             .stride = kPanel,
             .rows = tiles(keys),
-            .columns = 2,
-            .add = false};
+            .columns = 2};
   }
   static TileProduct panel_product(std::int64_t columns, std::int64_t keys, const void* key_columns,
                                    const void* right_block, float* c, bool first) {
@@ -224,7 +223,12 @@ struct TileEngine {
             .stride = kPanel,
             .rows = tiles(columns),
             .columns = 2,
-            .add = !first};
+            .into = first ? Into::nothing : Into::sums};
+  }
+  /// Many heads that share keys may have few queries each: then six roundings for a head's share of
+  /// the sums are more than the unfused computation has.
+  static Into sums_of_rows(std::int64_t panels) {
+    return terms == 3 && panels == 1 ? Into::whole : Into::sums;
   }
   static TileProduct rows_product(std::int64_t keys, std::int64_t panels, std::int64_t columns,
                                   const void* left_block, const void* query_rows, float* c,
@@ -240,7 +244,7 @@ struct TileEngine {
             .stride = stride,
             .rows = tiles(keys),
             .columns = tiles(columns),
-            .add = !first};
+            .into = first ? Into::nothing : sums_of_rows(panels)};
   }
 
   static void run(const TileProduct& product) {

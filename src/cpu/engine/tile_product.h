@@ -33,6 +33,13 @@ struct TermPairs<3> {
   static constexpr int right[] = {2, 1, 1, 0, 0, 0};
 };
 
+/// What a product does to the c that it finds.
+enum class Into {
+  nothing,  // replaces it
+  sums,     // goes on with its sums
+  whole,    // is added to it once it is whole: c is rounded once, and not with each pair of terms
+};
+
 /// rows x columns tiles of results, made in blocks of two by two, the blocks of a row first.
 /// Distances between tiles are in bf16.
 struct TileProduct {
@@ -44,7 +51,7 @@ struct TileProduct {
   float* c = nullptr;
   std::int64_t stride = 0;
   std::int64_t rows = 0, columns = 0;
-  bool add = false;         // to c, else c is set
+  Into into = Into::nothing;
   std::int64_t column = 0;  // of the next block; its row has been taken off all the others
 
   bool done() const { return rows <= 0; }
