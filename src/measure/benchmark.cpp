@@ -212,7 +212,7 @@ std::vector<Benchmark> benchmark(std::span<const Entrant> entrants, Operands& op
     racing[i]->finish(std::move(measurements[i]), check, racing.size() == 1);
   }
   std::optional<ProductResult> beside;
-  if (trials.size() > racing.size()) beside = product->result(std::move(measurements.back()));
+  if (trials.size() > racing.size()) beside = product->result(measurements.back());
   std::vector<Benchmark> results;
   for (Contender& contender : contenders) {
     results.push_back(std::move(contender.result()));

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
-#include <utility>
 
 #include "strobe/accelerator.h"
 #include "verify/buffer.h"
@@ -118,9 +117,9 @@ Trial ProductTrial::trial(const SamplingPolicy& policy) const {
           .cache = policy.cache_on(device_.kind)};
 }
 
-ProductResult ProductTrial::result(Measurement measurement) const {
+ProductResult ProductTrial::result(const Measurement& measurement) const {
   if (measurement.failure) std::rethrow_exception(measurement.failure);
-  return {.size = size_, .library = product_.library, .ms = std::move(measurement.ms)};
+  return {.size = size_, .library = product_.library, .ms = measurement.ms};
 }
 
 }  // namespace strobe::lab

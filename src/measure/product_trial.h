@@ -35,7 +35,7 @@ class ProductTrial {
 
   DType dtype() const { return dtype_; }
   Trial trial(const SamplingPolicy& policy) const;
-  ProductResult result(Measurement measurement) const;
+  ProductResult result(const Measurement& measurement) const;
 
  private:
   using Memory = std::shared_ptr<std::byte>;
