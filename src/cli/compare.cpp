@@ -83,37 +83,34 @@ const lab::Benchmark* base_of(const Results& results, const PlanOptions& usual,
   return base;
 }
 
+/// What a row begins with: who, how long, how certain, how fast, and as which part of the roof.
+std::vector<std::string> timed_cells(const std::string& name, const lab::Statistics& ms,
+                                     double rate, double roof) {
+  return {name, fmt::format("{:.3f}", ms.median),
+          ms.ci95 ? fmt::format("{:.1f} %", 100 * ms.relative_uncertainty()) : "-",
+          fmt::format("{:.4f}", rate / 1e12),
+          roof > 0 ? fmt::format("{:.0f} %", 100 * rate / roof) : "-"};
+}
+
 std::vector<std::string> row_of(const lab::Benchmark& b, const std::string& name,
                                 const lab::Benchmark* base, const lab::Peaks& peaks) {
   if (!b.timed()) return {name, std::string(lab::name_of(b.status)), "", "", "", "", "", "", ""};
   const lab::Statistics& ms = b.measurement.ms;
-  const double rate = b.flops_per_second(ms.median);
-  const double roof = lab::roofline(b, peaks).flops_per_second();
-  const double uncertainty = 100 * ms.relative_uncertainty();
-  return {name,
-          fmt::format("{:.3f}", ms.median),
-          ms.ci95 ? fmt::format("{:.1f} %", uncertainty) : "-",
-          fmt::format("{:.4f}", rate / 1e12),
-          roof > 0 ? fmt::format("{:.0f} %", 100 * rate / roof) : "-",
-          fmt::format("{:.1f}", static_cast<double>(b.memory.peak()) / 1e6),
-          b.accuracy.measured ? lab::error_text(b.accuracy.max_error) : "-",
-          std::string(lab::name_of(b.accuracy.verdict)),
-          fmt::format("{:.2f}x", base->measurement.ms.median / ms.median)};
+  auto cells = timed_cells(name, ms, b.flops_per_second(ms.median),
+                           lab::roofline(b, peaks).flops_per_second());
+  cells.push_back(fmt::format("{:.1f}", static_cast<double>(b.memory.peak()) / 1e6));
+  cells.push_back(b.accuracy.measured ? lab::error_text(b.accuracy.max_error) : "-");
+  cells.emplace_back(lab::name_of(b.accuracy.verdict));
+  cells.push_back(fmt::format("{:.2f}x", base->measurement.ms.median / ms.median));
+  return cells;
 }
 
-/// What it is, not what is compared: without a speed-up.
+/// It is not compared: no memory, no error, no speed-up.
 std::vector<std::string> row_of(const lab::ProductResult& product, const std::string& name,
                                 double peak) {
-  const double rate = product.flops_per_second(product.ms.median);
-  return {name,
-          fmt::format("{:.3f}", product.ms.median),
-          product.ms.ci95 ? fmt::format("{:.1f} %", 100 * product.ms.relative_uncertainty()) : "-",
-          fmt::format("{:.4f}", rate / 1e12),
-          peak > 0 ? fmt::format("{:.0f} %", 100 * rate / peak) : "-",
-          "",
-          "",
-          "",
-          ""};
+  auto cells = timed_cells(name, product.ms, product.flops_per_second(product.ms.median), peak);
+  cells.insert(cells.end(), 4, "");
+  return cells;
 }
 
 /// The timed result with the least of something.
