@@ -73,9 +73,10 @@ struct WholeHeads {
   STROBE_DEVICE explicit WholeHeads() {}
   STROBE_DEVICE explicit WholeHeads(unsigned long long& /*landed*/, Word /*loads*/ = 0) {}
 
-  STROBE_DEVICE void start(Word to, const TensorMap& map, const BoxOrigin& origin, int /*head*/,
+  template <class Maps>
+  STROBE_DEVICE void start(Word to, const Maps& maps, const BoxOrigin& origin, int /*head*/,
                            Word full, ptx::CachePolicy policy) const {
-    load_tile<RowTile>(to, map, origin, full, policy);
+    load_tile<RowTile>(to, maps, origin, full, policy);
   }
   STROBE_DEVICE void finish(Word, int, Word) const {}
 };
@@ -84,9 +85,10 @@ struct WholeHeads {
 /// nothing to finish.
 template <class RowTile, int dim, int unit = kChunkElements>
 struct HeadsWithOthers {
-  STROBE_DEVICE void start(Word to, const TensorMap& map, const BoxOrigin& origin, int head,
-                           Word full, ptx::CachePolicy policy) const {
-    load_tile<RowTile>(to, map, shifted_origin<dim, unit>(head, origin), full, policy);
+  template <class Maps>
+  STROBE_DEVICE void start(Word to, const Maps& maps, const BoxOrigin& origin, int head, Word full,
+                           ptx::CachePolicy policy) const {
+    load_tile<RowTile>(to, maps, shifted_origin<dim, unit>(head, origin), full, policy);
   }
 };
 
@@ -124,12 +126,11 @@ class ShiftedHeads {
 /// nothing behind the last panel.
 template <class RowTile>
 STROBE_DEVICE uint4 load_columns(Word tile, Word row, int column) {
-  constexpr int kEnd = RowTile::kPanels * RowTile::kPanelColumns / kChunkElements;
   const int chunk = (column + kChunkElements) / kChunkElements - 1;
   const int within = column - chunk * kChunkElements;
   const auto part = [&](int i) {
-    return i >= 0 && i < kEnd ? ptx::load_chunk(tile + RowTile::chunk_offset(row, i))
-                              : uint4{0, 0, 0, 0};
+    return i >= 0 && i < RowTile::kChunks ? ptx::load_chunk(tile + RowTile::chunk_offset(row, i))
+                                          : uint4{0, 0, 0, 0};
   };
   const uint4 low = part(chunk);
   return within == 0 ? low : chunk_across(low, part(chunk + 1), 2 * within);

@@ -38,14 +38,38 @@ struct ElementOf<Arithmetic::fp16> {
   static constexpr ptx::HalfType kType = ptx::HalfType::fp16;
 };
 
+/// How the panels of a tile that may end narrow are copied.
+struct TileMaps {
+  TensorMap whole;
+  TensorMap narrow;  ///< of the last one, if it is
+};
+
+template <class OperandTile>
+STROBE_DEVICE const TensorMap& map_of_panel(const TileMaps& maps, int panel) {
+  const bool is_last = panel == OperandTile::kPanels - 1;
+  return OperandTile::kEndsNarrow && is_last ? maps.narrow : maps.whole;
+}
+template <class OperandTile>
+STROBE_DEVICE const TensorMap& map_of_panel(const TensorMap& map, int /*panel*/) {
+  static_assert(!OperandTile::kEndsNarrow);
+  return map;
+}
+
+template <class OperandTile>
+STROBE_DEVICE void prefetch_maps(const TileMaps& maps) {
+  ptx::prefetch_map(maps.whole);
+  if constexpr (OperandTile::kEndsNarrow) ptx::prefetch_map(maps.narrow);
+}
+
 /// Loads a tile of an operand, panel by panel: its columns from `origin`'s on.
-template <class OperandTile, int axes>
-STROBE_DEVICE void load_tile(Word to, const TensorMap& map, BoxAt<axes> origin, Word barrier,
+template <class OperandTile, class Maps, int axes>
+STROBE_DEVICE void load_tile(Word to, const Maps& maps, BoxAt<axes> origin, Word barrier,
                              ptx::CachePolicy policy) {
-  ptx::arrive_and_expect(barrier, OperandTile::kBytes);
+  ptx::arrive_and_expect(barrier, OperandTile::kCopiedBytes);
 #pragma unroll
   for (int panel = 0; panel < OperandTile::kPanels; ++panel) {
-    ptx::load_box(to + panel * OperandTile::kPanelBytes, map, origin, barrier, policy);
+    ptx::load_box(to + panel * OperandTile::kPanelBytes, map_of_panel<OperandTile>(maps, panel),
+                  origin, barrier, policy);
     origin.at[0] += OperandTile::kPanelColumns;
   }
 }

@@ -8,6 +8,7 @@
 
 #include "cuda/jit/kernel_description.h"
 #include "device/arithmetic.cuh"
+#include "device/narrow_end.cuh"
 #include "strobe/dtype.h"
 
 namespace strobe::cuda {
@@ -79,6 +80,14 @@ constexpr int tile_columns(int dim, bool shifted = false, int unit = kChunkEleme
 /// Of a row of so many columns in shared memory, see SwizzledTile.
 constexpr int tile_row_bytes(int columns) {
   return (columns + 63) / 64 * 128;
+}
+
+/// Of rows that end narrow where that saves memory.
+constexpr int narrow_tile_bytes(int rows, int columns) {
+  constexpr int kAlignment = 1024;
+  const int row_bytes =
+      ends_narrow(columns) ? (columns / 64 * 64 + kNarrowColumns) * 2 : tile_row_bytes(columns);
+  return (rows * row_bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 /// Heads that thread blocks take turns in, so that keys and values of a section stay in the second

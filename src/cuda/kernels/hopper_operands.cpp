@@ -61,7 +61,11 @@ class Axes {
   bool packed_;
 };
 
-constexpr std::uint32_t kBoxColumns = 64;
+/// Of a box whose lines are as long as what is swizzled.
+abi::TensorMapSwizzle swizzle_of(int box_columns) {
+  return box_columns == kPanelColumns ? abi::TensorMapSwizzle::bytes128
+                                      : abi::TensorMapSwizzle::bytes32;
+}
 
 }  // namespace
 
@@ -98,7 +102,7 @@ bool has_dense_heads(const TensorView& view) {
          rows_aligned(as_one_head(view)) && heads * dim % kChunkElements == 0;
 }
 
-abi::TensorMap row_map(const TensorView& view, int box_rows, int unit) {
+abi::TensorMap row_map(const TensorView& view, int box_rows, int unit, int box_columns) {
   const Axes axes(view);
   const std::uint64_t dim = axes.size(3);
   const auto period = static_cast<std::uint64_t>(head_period(static_cast<int>(dim), unit));
@@ -116,8 +120,9 @@ abi::TensorMap row_map(const TensorView& view, int box_rows, int unit) {
                          .sizes = {columns, axes.size(1), in_period, periods, axes.size(0)},
                          .strides = {axes.stride(1), stride(in_period, dim - step),
                                      stride(periods, period * dim), axes.stride(0)},
-                         .box = {kBoxColumns, static_cast<std::uint32_t>(box_rows), 1, 1, 1},
-                         .swizzle = abi::TensorMapSwizzle::bytes128});
+                         .box = {static_cast<std::uint32_t>(box_columns),
+                                 static_cast<std::uint32_t>(box_rows), 1, 1, 1},
+                         .swizzle = swizzle_of(box_columns)});
 }
 
 TensorView bias_rows(const TensorView& bias) {
@@ -130,15 +135,16 @@ TensorView bias_rows(const TensorView& bias) {
   return rows;
 }
 
-abi::TensorMap tensor_map(const TensorView& view, int box_rows) {
+abi::TensorMap tensor_map(const TensorView& view, int box_rows, int box_columns) {
   const Axes axes(view);
-  return driver::encode({.type = axes.type(),
-                         .data = view.data,
-                         .rank = 4,
-                         .sizes = {axes.size(3), axes.size(1), axes.size(2), axes.size(0)},
-                         .strides = {axes.stride(1), axes.stride(2), axes.stride(0)},
-                         .box = {kBoxColumns, static_cast<std::uint32_t>(box_rows), 1, 1},
-                         .swizzle = abi::TensorMapSwizzle::bytes128});
+  return driver::encode(
+      {.type = axes.type(),
+       .data = view.data,
+       .rank = 4,
+       .sizes = {axes.size(3), axes.size(1), axes.size(2), axes.size(0)},
+       .strides = {axes.stride(1), axes.stride(2), axes.stride(0)},
+       .box = {static_cast<std::uint32_t>(box_columns), static_cast<std::uint32_t>(box_rows), 1, 1},
+       .swizzle = swizzle_of(box_columns)});
 }
 
 }  // namespace strobe::cuda

@@ -11,6 +11,8 @@
 // What the kernels for Hopper take: tensors that its unit copies in boxes.
 namespace strobe::cuda {
 
+inline constexpr int kPanelColumns = 64;  ///< see SwizzledTile
+
 /// What kernels of both passes are compiled for, under the names that both have for it.
 template <class Features>
 Features hopper_features(const Problem& problem) {
@@ -52,14 +54,15 @@ bool is_better_than_copies(std::int64_t keys, int columns);
 bool has_dense_heads(const TensorView& view);
 
 /// As tensor_map, of dense heads that may begin within chunks; see head_period.
-abi::TensorMap row_map(const TensorView& view, int box_rows, int unit = kChunkElements);
+abi::TensorMap row_map(const TensorView& view, int box_rows, int unit = kChunkElements,
+                       int box_columns = kPanelColumns);
 
 /// A bias [sequence, head, query, key] in the order of other tensors, [sequence, query, head, key].
 /// If it is the same for all sequences or heads, there is one.
 TensorView bias_rows(const TensorView& bias);
 
 /// [sequence, row, head, dim], or [row, head, dim] of packed sequences, which are one; copied in
-/// boxes of so many rows of 64 elements.
-abi::TensorMap tensor_map(const TensorView& view, int box_rows);
+/// boxes of so many rows, which are lines of panels of a SwizzledTile.
+abi::TensorMap tensor_map(const TensorView& view, int box_rows, int box_columns = kPanelColumns);
 
 }  // namespace strobe::cuda

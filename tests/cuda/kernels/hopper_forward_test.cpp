@@ -173,7 +173,7 @@ TEST(HopperForward, OutputsLeaveSoThatTheNextQueriesNeedNotWait) {
         << "there is no room for a slot";
     EXPECT_EQ(way({.dim = 192, .value_dim = 192}, length), OutputWay::from_registers);
   }
-  EXPECT_EQ(way({.dim = 136, .value_dim = 136}, 1536), OutputWay::by_queries) << "three warpgroups";
+  EXPECT_EQ(way({.dim = 136, .value_dim = 136}, 1536), OutputWay::by_slot) << "rows end narrow";
   EXPECT_EQ(way({.dim = 250, .value_dim = 250}, 512), OutputWay::by_queries)
       << "rows are no whole chunks";
 }

@@ -60,8 +60,8 @@ class HopperUnits : public test::OnGpuWithCompiler {
   };
 
   /// Runs `body` in a warpgroup: `first` and `second` are the tensors' maps, `target` is where a
-  /// box is stored; tiles A, B and C of shared memory, and a barrier, which is initialised. `out`
-  /// is zero, and gets the sums at the end.
+  /// box is stored, those that are narrow copy boxes of 16 columns; tiles A, B and C of shared
+  /// memory, and a barrier, which is initialised. `out` is zero, and gets the sums at the end.
   Result run(const std::string& body) const {
     const std::string source =
         "#include \"config.cuh\"\n"
@@ -75,8 +75,12 @@ class HopperUnits : public test::OnGpuWithCompiler {
         "#include \"device/swizzled_tile.cuh\"\n"
         "\nnamespace strobe::cuda {\n"
         "using Box = SwizzledTile<64, 64>;\n"
+        "using NarrowBox = SwizzledTile<64, 16, true>;\n"
         "extern \"C\" __global__ void body(const __grid_constant__ TensorMap first,\n"
         "    const __grid_constant__ TensorMap second, const __grid_constant__ TensorMap target,\n"
+        "    const __grid_constant__ TensorMap narrow_first,\n"
+        "    const __grid_constant__ TensorMap narrow_second,\n"
+        "    const __grid_constant__ TensorMap narrow_target,\n"
         "    float* out) {\n"
         "  extern __shared__ __align__(1024) uint4 memory[];\n"
         "  constexpr auto policy = ptx::CachePolicy::evict_first;\n"
@@ -119,6 +123,7 @@ class HopperUnits : public test::OnGpuWithCompiler {
     driver::launch(module.function("body"),
                    {.block = {.x = 128}, .dynamic_shared_bytes = 3 * kBoxBytes + 1024},
                    stream.get(), map_of(first), map_of(second), map_of(target),
+                   narrow_map_of(first), narrow_map_of(second), narrow_map_of(target),
                    static_cast<float*>(sums.data()));
     Result result;
     result.stored.resize(std::size_t{kRows} * kColumns);
@@ -139,6 +144,12 @@ class HopperUnits : public test::OnGpuWithCompiler {
   static abi::TensorMap map_of(const driver::DeviceMemory& memory) {
     return driver::encode(tiled(memory.data()));
   }
+  static abi::TensorMap narrow_map_of(const driver::DeviceMemory& memory) {
+    auto tensor = tiled(memory.data());
+    tensor.box[0] = kNarrowColumns;
+    tensor.swizzle = abi::TensorMapSwizzle::bytes32;
+    return driver::encode(tensor);
+  }
 
   static constexpr const char* kLoad =
       "if (one) {\n"
@@ -155,13 +166,15 @@ class HopperUnits : public test::OnGpuWithCompiler {
   static constexpr const char* kDone =
       "ptx::wgmma_commit(); ptx::wgmma_wait<0>(); ptx::pin(sums.tile[0]);\n";
 
-  static Matrix product(bool transposed) {
+  /// Of `count` elements of each row from `begin` on, or of each column.
+  static Matrix product(bool transposed, int begin = 0, int count = kBox) {
     const Matrix a = some_matrix(1);
     const Matrix b = some_matrix(2);
     Matrix sums{};
     for (int r = 0; r < kBox; ++r) {
       for (int c = 0; c < kBox; ++c) {
-        for (int i = 0; i < kBox; ++i) sums[r][c] += a[r][i] * (transposed ? b[c][i] : b[i][c]);
+        for (int i = begin; i < begin + count; ++i)
+          sums[r][c] += a[r][i] * (transposed ? b[c][i] : b[i][c]);
       }
     }
     return sums;
@@ -189,6 +202,44 @@ class EmulatedHopperUnits : public HopperUnits {
 
 TEST_F(HopperUnits, MultiplyWithTheTranspose) {
   EXPECT_EQ(run(std::string(kLoad) + kArrived + kFence + kTransposed + kDone).sums, product(true));
+}
+
+TEST_F(HopperUnits, MultiplyNarrowPanels) {
+  EXPECT_EQ(
+      run("if (one) {\n"
+          "  ptx::arrive_and_expect(barrier, 2 * NarrowBox::kCopiedBytes);\n"
+          "  ptx::load_box(A, narrow_first, BoxOrigin{{16, 0, 0, 0}}, barrier, policy);\n"
+          "  ptx::load_box(B, narrow_second, BoxOrigin{{16, 0, 0, 0}}, barrier, policy);\n"
+          "}\n" +
+          std::string(kArrived) + kFence +
+          "ptx::wgmma<half, RightOrder::inner>(sums.tile[0], NarrowBox::along_columns(A, 0),\n"
+          "                                    NarrowBox::along_columns(B, 0), false);\n" +
+          kDone)
+          .sums,
+      product(true, 16, 16));
+}
+
+TEST_F(HopperUnits, StoreNarrowPanels) {
+  const auto result =
+      run("for (int chunk = 0; threadIdx.x < 64 && chunk < 2; ++chunk) {\n"
+          "  const Word word = 0x10001 * (2 * threadIdx.x + chunk);\n"
+          "  ptx::store_chunk(C + NarrowBox::chunk_offset(threadIdx.x, chunk),\n"
+          "                   {word, word, word, word});\n"
+          "}\n"
+          "ptx::fence_async_proxy();\n"
+          "ptx::sync_threads(1, 128);\n"
+          "if (one) {\n"
+          "  ptx::store_box(narrow_target, {{16, 0, 0, 0}}, C);\n"
+          "  ptx::commit_stores();\n"
+          "  ptx::wait_for_stores();\n"
+          "}\n");
+  for (int r = 0; r < kRows; ++r) {
+    for (int c = 0; c < kColumns; ++c) {
+      const bool stored = c >= 16 && c < 32;
+      ASSERT_EQ(result.stored[r * kColumns + c], stored ? 2 * r + (c - 16) / 8 : 0x5555)
+          << r << ", " << c;
+    }
+  }
 }
 
 TEST_F(HopperUnits, MultiplyAlongRows) {

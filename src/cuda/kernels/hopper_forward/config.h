@@ -91,15 +91,16 @@ struct HopperForwardConfig {
 constexpr int shared_bytes(const HopperForwardConfig& config) {
   constexpr int kControl = 768;
   const auto& [features, shape] = config;
-  const int key_bytes = tile_row_bytes(key_columns(features));
-  const int value_bytes = tile_row_bytes(value_columns(features));
+  const int query_bytes = narrow_tile_bytes(64, key_columns(features));
+  const int output_bytes = narrow_tile_bytes(64, value_columns(features));
+  const int key_bytes = narrow_tile_bytes(shape.block_keys, key_columns(features));
+  const int value_bytes = shape.block_keys * tile_row_bytes(value_columns(features));
   const int bias_rows = !features.bias ? 0 : features.bias_per_query ? shape.warpgroups * 64 : 8;
-  return shape.query_slots * shape.warpgroups * 64 * std::max(key_bytes, value_bytes) +
-         shape.key_slots() *
-             (shape.block_keys * key_bytes + bias_rows * tile_row_bytes(shape.block_keys)) +
-         shape.stages * shape.block_keys * value_bytes +
-         (shape.output_way == OutputWay::by_slot ? shape.warpgroups * 64 * value_bytes : 0) +
-         kControl;
+  const int output_slots = shape.output_way == OutputWay::by_slot ? 1 : 0;
+  return shape.warpgroups * (shape.query_slots * std::max(query_bytes, output_bytes) +
+                             output_slots * output_bytes) +
+         shape.key_slots() * (key_bytes + bias_rows * tile_row_bytes(shape.block_keys)) +
+         shape.stages * value_bytes + kControl;
 }
 
 /// Whether a multiprocessor has as much.

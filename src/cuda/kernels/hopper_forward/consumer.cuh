@@ -43,11 +43,11 @@ class Turns {
 ///     start the scores of a block | start the output of the one before | softmax of the scores
 class Consumer {
  public:
-  STROBE_DEVICE Consumer(const Shared& shared, const Params& params, const TensorMap& output_map,
+  STROBE_DEVICE Consumer(const Shared& shared, const Params& params, const TileMaps& output_maps,
                          int warpgroup)
       : shared_(shared),
         params_(params),
-        output_map_(output_map),
+        output_maps_(output_maps),
         warpgroup_(warpgroup),
         turns_(warpgroup),
         tiles_(shared.control().tiles),
@@ -445,7 +445,7 @@ class Consumer {
   /// it.
   STROBE_DEVICE void store(const Tile& tile, Softmax& softmax) {
     turns_.gather();
-    const Epilogue epilogue(params_, output_map_, tile, warpgroup_);
+    const Epilogue epilogue(params_, output_maps_, tile, warpgroup_);
     Word staging = shared_.queries(query_turn().slot_before(), warpgroup_);
     if constexpr (config::kOutputWay == OutputWay::by_slot) {
       if (lane_index() == 0) ptx::wait_until_stores_have_read();
@@ -468,7 +468,7 @@ class Consumer {
 
   const Shared& shared_;
   const Params& params_;
-  const TensorMap& output_map_;
+  const TileMaps& output_maps_;
   int warpgroup_;
   Turns turns_;
   SlotUser<kTileSlots> tiles_;

@@ -11,10 +11,10 @@ namespace strobe::cuda {
 
 class Epilogue {
  public:
-  STROBE_DEVICE Epilogue(const Params& params, const TensorMap& map, const Tile& tile,
+  STROBE_DEVICE Epilogue(const Params& params, const TileMaps& maps, const Tile& tile,
                          int warpgroup)
       : params_(params),
-        map_(map),
+        maps_(maps),
         tile_(tile),
         first_query_(tile.first_query + warpgroup * kWarpgroupRows + warp_in_group() * kWarpRows) {}
 
@@ -49,7 +49,7 @@ class Epilogue {
     if (!kWholeChunks || (config::kVariableLength && cut)) {
       store_rows(staging);
     } else if (lane_index() == 0 && first_query_ < sequence().length_q) {
-      store_boxes(staging + warp_in_group() * kWarpRows * OutputTile::kLineBytes);
+      store_boxes(staging);
     }
   }
 
@@ -119,10 +119,12 @@ class Epilogue {
 
   STROBE_DEVICE void store_boxes(Word staging) const {
     BoxOrigin origin = box_origin(tile_, sequence().first_q + first_query_, tile_.head);
+    const Word first_row = warp_in_group() * kWarpRows;
 #pragma unroll
     for (int panel = 0; panel < OutputTile::kPanels; ++panel) {
       origin.at[0] = panel * OutputTile::kPanelColumns;
-      ptx::store_box(map_, origin, staging + panel * OutputTile::kPanelBytes);
+      ptx::store_box(map_of_panel<OutputTile>(maps_, panel), origin,
+                     staging + OutputTile::chunk_offset(first_row, panel * 8));
     }
     ptx::commit_stores();
   }
@@ -208,7 +210,7 @@ class Epilogue {
   }
 
   const Params& params_;
-  const TensorMap& map_;
+  const TileMaps& maps_;
   const Tile& tile_;
   int first_query_;  ///< of this warp
 };

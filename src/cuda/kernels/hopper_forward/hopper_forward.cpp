@@ -376,13 +376,20 @@ void Forward::put_in_order(const HopperForwardParams& of_tiles, SequenceTiles* o
   driver::launch(order_, {.block = {.x = kHopperOrderThreads}}, stream, params);
 }
 
-abi::TensorMap Forward::map(const TensorView& view, int box_rows) const {
-  return config_.features.shifted ? row_map(view, box_rows, config_.features.head_unit)
-                                  : tensor_map(view, box_rows);
+abi::TensorMap Forward::map(const TensorView& view, int box_rows, int box_columns) const {
+  return config_.features.shifted ? row_map(view, box_rows, config_.features.head_unit, box_columns)
+                                  : tensor_map(view, box_rows, box_columns);
 }
 
-abi::TensorMap Forward::output_map(const TensorView& out) const {
-  return stores_whole_chunks(config_.features) ? tensor_map(out, kWarpRows) : abi::TensorMap{};
+Forward::TileMaps Forward::maps(const TensorView& view, int box_rows, int columns) const {
+  TileMaps maps{.whole = map(view, box_rows, kPanelColumns)};
+  if (ends_narrow(columns)) maps.narrow = map(view, box_rows, kNarrowColumns);
+  return maps;
+}
+
+Forward::TileMaps Forward::output_maps(const TensorView& out) const {
+  if (!stores_whole_chunks(config_.features)) return {};
+  return maps(out, kWarpRows, value_columns(config_.features));
 }
 
 abi::TensorMap Forward::bias_map(const Tensors& tensors) const {
@@ -393,6 +400,7 @@ abi::TensorMap Forward::bias_map(const Tensors& tensors) const {
 void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) const {
   std::byte* const arrays = aligned_workspace(workspace);
   const HopperForwardParams values = params(tensors, arrays);
+  const int columns = key_columns(config_.features);
   if (problem_.varlen())
     put_in_order(values, reinterpret_cast<SequenceTiles*>(arrays + arrays_.tile_order), stream);
   else if (config_.shape.order == TileOrder::on_demand)
@@ -401,9 +409,10 @@ void Forward::run(const Tensors& tensors, void* workspace, abi::Stream stream) c
                  {.grid = {.x = static_cast<unsigned>(blocks_)},
                   .block = {.x = static_cast<unsigned>(config_.threads())},
                   .dynamic_shared_bytes = shared_bytes(config_)},
-                 stream, map(tensors.q, kWarpgroupRows), map(tensors.k, config_.shape.block_keys),
-                 map(tensors.v, config_.shape.block_keys), output_map(tensors.out),
-                 bias_map(tensors), values);
+                 stream, maps(tensors.q, kWarpgroupRows, columns),
+                 maps(tensors.k, config_.shape.block_keys, columns),
+                 TileMaps{.whole = map(tensors.v, config_.shape.block_keys, kPanelColumns)},
+                 output_maps(tensors.out), bias_map(tensors), values);
 }
 
 }  // namespace strobe::cuda::hopper_forward

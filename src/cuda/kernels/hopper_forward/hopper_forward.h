@@ -71,8 +71,15 @@ class Forward {
   Forward(const driver::Device& device, const Problem& problem,
           const Chosen<HopperForwardConfig>& chosen);
 
-  abi::TensorMap map(const TensorView& view, int box_rows) const;
-  abi::TensorMap output_map(const TensorView& out) const;
+  /// As the kernel knows them.
+  struct TileMaps {
+    abi::TensorMap whole{};
+    abi::TensorMap narrow{};
+  };
+
+  abi::TensorMap map(const TensorView& view, int box_rows, int box_columns) const;
+  TileMaps maps(const TensorView& view, int box_rows, int columns) const;
+  TileMaps output_maps(const TensorView& out) const;
   abi::TensorMap bias_map(const Tensors& tensors) const;
   HopperForwardParams params(const Tensors& tensors, std::byte* workspace) const;
   void put_in_order(const HopperForwardParams& of_tiles, SequenceTiles* order,

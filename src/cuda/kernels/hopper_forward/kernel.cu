@@ -8,23 +8,23 @@
 namespace strobe::cuda {
 namespace {
 
-STROBE_DEVICE void produce(const Shared& shared, const Params& params, const TensorMap& query_map,
-                           const TensorMap& key_map, const TensorMap& value_map,
+STROBE_DEVICE void produce(const Shared& shared, const Params& params, const TileMaps& query_maps,
+                           const TileMaps& key_maps, const TileMaps& value_maps,
                            const TensorMap& bias_map) {
   Control& control = shared.control();
   const int role = warp_index();
   if (lane_index() != 0) return;
   if (role == 0) Scheduler(shared, params).run();
-  if (role == 1) QueryLoader(shared, query_map, params).run();
+  if (role == 1) QueryLoader(shared, query_maps, params).run();
   if (role == 2) {
     const BiasLoader bias(shared, bias_map, params);
-    KeyLoader<KeyTile, KeyHeads, config::kKeySlots>(control, control.keys, shared.keys(0), key_map,
+    KeyLoader<KeyTile, KeyHeads, config::kKeySlots>(control, control.keys, shared.keys(0), key_maps,
                                                     params)
         .run([&](const auto&... block) { bias.load(block...); });
   }
   if (role == 3) {
     KeyLoader<ValueTile, ValueHeads, config::kStages>(control, control.values, shared.values(0),
-                                                      value_map, params)
+                                                      value_maps, params)
         .run([](const auto&...) {});
   }
 }
@@ -32,17 +32,17 @@ STROBE_DEVICE void produce(const Shared& shared, const Params& params, const Ten
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_forward(
-    const __grid_constant__ TensorMap query_map, const __grid_constant__ TensorMap key_map,
-    const __grid_constant__ TensorMap value_map, const __grid_constant__ TensorMap output_map,
+    const __grid_constant__ TileMaps query_maps, const __grid_constant__ TileMaps key_maps,
+    const __grid_constant__ TileMaps value_maps, const __grid_constant__ TileMaps output_maps,
     const __grid_constant__ TensorMap bias_map, const __grid_constant__ Params params) {
   extern __shared__ __align__(1024) uint4 memory[];
   const Shared shared(memory);
   if (threadIdx.x == 0) {
     if (ptx::shared_address(memory) % QueryTile::kAlignment != 0) __trap();
-    ptx::prefetch_map(query_map);
-    ptx::prefetch_map(key_map);
-    ptx::prefetch_map(value_map);
-    if constexpr (kWholeChunks) ptx::prefetch_map(output_map);
+    prefetch_maps<QueryTile>(query_maps);
+    prefetch_maps<KeyTile>(key_maps);
+    prefetch_maps<ValueTile>(value_maps);
+    if constexpr (kWholeChunks) prefetch_maps<OutputTile>(output_maps);
     if constexpr (config::kBias) ptx::prefetch_map(bias_map);
     shared.control().init();
   }
@@ -51,10 +51,10 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_forward
   const int warpgroup = warp_index() / 4;
   if (warpgroup == 0) {
     ptx::give_registers<config::kProducerRegisters>();
-    produce(shared, params, query_map, key_map, value_map, bias_map);
+    produce(shared, params, query_maps, key_maps, value_maps, bias_map);
   } else {
     ptx::take_registers<config::kConsumerRegisters>();
-    Consumer(shared, params, output_map, warpgroup - 1).run();
+    Consumer(shared, params, output_maps, warpgroup - 1).run();
   }
 }
 

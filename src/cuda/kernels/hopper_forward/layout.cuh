@@ -27,9 +27,13 @@ constexpr int kConsumerWarps = config::kWarpgroups * 4;
 constexpr int kColumns = round_up(config::kKeyColumns, 16);  ///< that are multiplied
 constexpr bool kWholeChunks = config::kValueDim % kChunkElements == 0 && !config::kShifted;
 
-using QueryTile = SwizzledTile<kWarpgroupRows, config::kKeyColumns>;  ///< a warpgroup's
-using OutputTile = SwizzledTile<kWarpgroupRows, config::kValueColumns>;
-using KeyTile = SwizzledTile<config::kBlockKeys, config::kKeyColumns>;
+/// Rows that are read along their columns alone, and so end narrow where that saves memory.
+template <int rows, int columns>
+using RowTile = SwizzledTile<rows, columns, ends_narrow(columns)>;
+
+using QueryTile = RowTile<kWarpgroupRows, config::kKeyColumns>;  ///< a warpgroup's
+using OutputTile = RowTile<kWarpgroupRows, config::kValueColumns>;
+using KeyTile = RowTile<config::kBlockKeys, config::kKeyColumns>;
 using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueColumns>;
 
 /// How heads are loaded. Where they bring others, queries are cleared of these: so keys of others

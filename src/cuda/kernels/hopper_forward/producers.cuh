@@ -116,8 +116,8 @@ class Scheduler {
 /// Every warpgroup has slots of its own for its queries.
 class QueryLoader {
  public:
-  STROBE_DEVICE QueryLoader(const Shared& shared, const TensorMap& map, const Params& params)
-      : shared_(shared), map_(map), params_(params) {}
+  STROBE_DEVICE QueryLoader(const Shared& shared, const TileMaps& maps, const Params& params)
+      : shared_(shared), maps_(maps), params_(params) {}
 
   STROBE_DEVICE void run() const {
     TileReader tiles(shared_.control());
@@ -127,7 +127,7 @@ class QueryLoader {
 #pragma unroll
       for (int i = 0; i < config::kWarpgroups; ++i) {
         shared_.control().queries[i].begin(turn);
-        QueryHeads{}.start(shared_.queries(turn.slot(), i), map_,
+        QueryHeads{}.start(shared_.queries(turn.slot(), i), maps_,
                            box_origin(tile, first + i * kWarpgroupRows, tile.head), tile.head,
                            full(turn, i), ptx::CachePolicy::evict_first);
       }
@@ -142,7 +142,7 @@ class QueryLoader {
   }
 
   const Shared& shared_;
-  const TensorMap& map_;
+  const TileMaps& maps_;
   const Params& params_;
 };
 
@@ -175,8 +175,8 @@ template <class BlockTile, class Heads, int slots>
 class KeyLoader {
  public:
   STROBE_DEVICE KeyLoader(Control& control, SlotBarriers<slots>& barriers, Word first_slot,
-                          const TensorMap& map, const Params& params)
-      : tiles_(control), filler_(barriers), first_slot_(first_slot), map_(map), params_(params) {}
+                          const TileMaps& maps, const Params& params)
+      : tiles_(control), filler_(barriers), first_slot_(first_slot), maps_(maps), params_(params) {}
 
   /// Calls load_more(tile, block, slot, barrier) for what comes with a block.
   template <class LoadMore>
@@ -186,7 +186,7 @@ class KeyLoader {
       const int first = sequence_of(params_, tile).first_k;
       for (int block = tile.last_block(); block >= tile.first_block(); --block) {
         const int slot = filler_.begin();
-        Heads{}.start(first_slot_ + slot * BlockTile::kBytes, map_,
+        Heads{}.start(first_slot_ + slot * BlockTile::kBytes, maps_,
                       box_origin(tile, first + block * config::kBlockKeys, head), head,
                       filler_.barrier(), ptx::CachePolicy::evict_last);
         load_more(tile, block, slot, filler_.barrier());
@@ -199,7 +199,7 @@ class KeyLoader {
   TileReader tiles_;
   SlotFiller<slots> filler_;
   Word first_slot_;
-  const TensorMap& map_;
+  const TileMaps& maps_;
   const Params& params_;
 };
 
