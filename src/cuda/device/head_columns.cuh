@@ -42,20 +42,21 @@ STROBE_DEVICE BoxAt<5> shifted_origin(int head, const BoxOrigin& origin) {
 /// on, as far as `columns` are multiplied. By a warp.
 template <class RowTile, int dim, int columns, int unit = kChunkElements, int rows = RowTile::kRows>
 STROBE_DEVICE void clear_other_heads(Word tile, int first, int first_row = 0) {
-  constexpr int kEnd = ceil_div(columns, kChunkElements);
-  constexpr int kFirst = unit / kChunkElements;
-  // The first chunks, and those where the head ends and behind it.
-#pragma unroll 1  // for want of registers
-  for (int chunk = 0; chunk < kEnd;
-       chunk = chunk + 1 < kFirst ? chunk + 1 : larger(chunk + 1, dim / kChunkElements)) {
+  constexpr int kFirst = unit / kChunkElements;  // chunks in which it may begin
+  constexpr int kLast = larger(kFirst, dim / kChunkElements);
+  constexpr int kCount = kFirst + ceil_div(columns, kChunkElements) - kLast;
+  constexpr int kLanes = smaller(rows, 32);  // of a chunk
+#pragma unroll 1                             // for want of registers
+  for (int i = lane_index() / kLanes; i < kCount; i += 32 / kLanes) {
+    const int chunk = i < kFirst ? i : i - kFirst + kLast;
     Word kept[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int column = chunk * kChunkElements + 2 * i - first;
-      kept[i] = (column >= 0 && column < dim ? 0xFFFFU : 0U) |
+    for (int k = 0; k < 4; ++k) {
+      const int column = chunk * kChunkElements + 2 * k - first;
+      kept[k] = (column >= 0 && column < dim ? 0xFFFFU : 0U) |
                 (column + 1 >= 0 && column + 1 < dim ? 0xFFFF0000U : 0U);
     }
-    for (int row = lane_index(); row < rows; row += 32) {
+    for (int row = lane_index() % kLanes; row < rows; row += kLanes) {
       const Word at = tile + RowTile::chunk_offset(first_row + row, chunk);
       const uint4 all = ptx::load_chunk(at);
       ptx::store_chunk(at, {all.x & kept[0], all.y & kept[1], all.z & kept[2], all.w & kept[3]});
@@ -122,7 +123,7 @@ class ShiftedHeads {
   Word parity_;
 };
 
-/// Eight columns of a row of a tile in shared memory, from any on that is not before -7. There is
+/// Eight columns of a row of a tile in shared memory, from any on that is not before -8. There is
 /// nothing behind the last panel.
 template <class RowTile>
 STROBE_DEVICE uint4 load_columns(Word tile, Word row, int column) {
@@ -136,14 +137,10 @@ STROBE_DEVICE uint4 load_columns(Word tile, Word row, int column) {
   return within == 0 ? low : chunk_across(low, part(chunk + 1), 2 * within);
 }
 
-/// Elements [begin, begin + 8) of a row that has `dim`, where there are such. They lie at a
-/// multiple of 16 bytes.
+/// Elements [begin, begin + 8) of a row that has `dim`, where there are such: not all. They lie at
+/// a multiple of 16 bytes.
 template <class Storage>
 STROBE_DEVICE void store_elements(Storage* row, int begin, int dim, uint4 chunk) {
-  if (begin >= 0 && begin + kChunkElements <= dim) {
-    ptx::store_global_chunk(row + begin, chunk);
-    return;
-  }
   const Word words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
 #pragma unroll
   for (int i = 0; i < kChunkElements; i += 2) {
@@ -159,30 +156,96 @@ STROBE_DEVICE void store_elements(Storage* row, int begin, int dim, uint4 chunk)
   }
 }
 
-/// Some rows of a tile in shared memory to global memory, by several threads of which this is one.
+/// Up to `most_rows` rows of a tile in shared memory to global memory, by `threads` of which this
+/// is one.
+template <int most_rows, int threads>
 struct RowCopy {
   int first_row;  ///< of the tile
   int rows;
   int first_column;  ///< likewise
   int thread;
-  int threads;
 
   /// `aligned` if all rows are whole chunks that begin at multiples of 16 bytes.
   template <class RowTile, int dim, bool aligned, class Storage>
   STROBE_DEVICE void store(Word tile, Storage* to, Wide stride) const {
-    constexpr int kChunks = ceil_div(dim, kChunkElements) + (aligned ? 0 : 1);
-    for (int i = thread; i < rows * kChunks; i += threads) {
+    const bool as_in_tile = aligned || (stride % kChunkElements == 0 &&
+                                        elements_before(to) == first_column % kChunkElements);
+    if (as_in_tile) {
+      store_chunks_of_tile<RowTile, dim>(tile, to, stride);
+    } else {
+      store_chunks<RowTile, dim>(tile, to, stride);
+    }
+    if constexpr (!aligned) store_ends<RowTile, dim>(tile, to, stride);
+  }
+
+ private:
+  /// Whole chunks of a row, or one more than it has.
+  template <int dim>
+  static constexpr int kMostChunks = dim / kChunkElements;
+
+  /// How many elements come before the first multiple of 16 bytes.
+  template <class Storage>
+  STROBE_DEVICE static int elements_to_chunk(const Storage* row) {
+    return (kChunkElements - elements_before(row)) % kChunkElements;
+  }
+
+  /// The whole chunks of rows that begin within a chunk where they do so in the tile: some are
+  /// loaded before any is stored.
+  template <class RowTile, int dim, class Storage>
+  STROBE_DEVICE void store_chunks_of_tile(Word tile, Storage* to, Wide stride) const {
+    constexpr int kChunks = larger(kMostChunks<dim>, 1);
+    constexpr int kRounds = ceil_div(most_rows * kMostChunks<dim>, threads);
+    constexpr int kAtOnce = smaller(kRounds, 8);
+    const int first = ceil_div(first_column, kChunkElements);
+    const int end = (first_column + dim) / kChunkElements;
+#pragma unroll 1
+    for (int begin = thread; begin < kRounds * threads; begin += kAtOnce * threads) {
+      uint4 loaded[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int i = begin + k * threads;
+        const int row = smaller(i / kChunks, most_rows - 1);
+        loaded[k] =
+            ptx::load_chunk(tile + RowTile::chunk_offset(first_row + row, first + i % kChunks));
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int i = begin + k * threads;
+        const int row = i / kChunks;
+        const int chunk = first + i % kChunks;
+        ptx::store_global_chunk_if(row < rows && chunk < end,
+                                   to + row * stride + (chunk * kChunkElements - first_column),
+                                   loaded[k]);
+      }
+    }
+  }
+
+  /// Those of any rows.
+  template <class RowTile, int dim, class Storage>
+  STROBE_DEVICE void store_chunks(Word tile, Storage* to, Wide stride) const {
+    constexpr int kChunks = larger(kMostChunks<dim>, 1);
+    for (int i = thread; i < rows * kMostChunks<dim>; i += threads) {
       const int row = i / kChunks;
       Storage* const begin = to + row * stride;
-      const int element = i % kChunks * kChunkElements - (aligned ? 0 : elements_before(begin));
-      if constexpr (aligned) {
-        ptx::store_global_chunk(
-            begin + element,
-            ptx::load_chunk(tile + RowTile::chunk_offset(first_row + row, i % kChunks)));
-      } else if (element < dim) {
-        store_elements(begin, element, dim,
-                       load_columns<RowTile>(tile, first_row + row, element + first_column));
-      }
+      const int element = elements_to_chunk(begin) + i % kChunks * kChunkElements;
+      if (element + kChunkElements > dim) continue;
+      ptx::store_global_chunk(begin + element,
+                              load_columns<RowTile>(tile, first_row + row, element + first_column));
+    }
+  }
+
+  /// What is left of them: a part of a chunk before the first whole one, and one after the last. To
+  /// ask of every chunk whether it is one would take several times as long.
+  template <class RowTile, int dim, class Storage>
+  STROBE_DEVICE void store_ends(Word tile, Storage* to, Wide stride) const {
+    for (int i = thread; i < 2 * rows; i += threads) {
+      const int row = i / 2;
+      Storage* const begin = to + row * stride;
+      const int whole = elements_to_chunk(begin);
+      const int element = i % 2 == 0 ? whole - kChunkElements
+                                     : whole + (dim - whole) / kChunkElements * kChunkElements;
+      store_elements(begin, element, dim,
+                     load_columns<RowTile>(tile, first_row + row, element + first_column));
     }
   }
 };

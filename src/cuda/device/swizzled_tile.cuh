@@ -28,10 +28,14 @@ struct SwizzledTile {
 
   /// Where chunk `chunk`, 8 columns, of a row lies from the tile's beginning.
   STROBE_DEVICE static constexpr Word chunk_offset(Word row, Word chunk) {
-    if (is_narrow(chunk / 8)) {
-      return chunk / 8 * kPanelBytes + row * kNarrowLine + (chunk ^ row / 4) % 2 * 16;
+    return chunk_offset(row, chunk / 8, chunk);
+  }
+  /// The same where the panel is known to the compiler.
+  STROBE_DEVICE static constexpr Word chunk_offset(Word row, Word panel, Word chunk) {
+    if (is_narrow(panel)) {
+      return panel * kPanelBytes + row * kNarrowLine + (chunk ^ row / 4) % 2 * 16;
     }
-    return chunk / 8 * kPanelBytes + row * kLineBytes + (chunk ^ row) % 8 * 16;
+    return panel * kPanelBytes + row * kLineBytes + (chunk ^ row) % 8 * 16;
   }
 
   /// The tile as an operand whose inner axis are the columns: 16 of them from 16 · step on.

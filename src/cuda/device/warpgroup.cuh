@@ -102,7 +102,7 @@ STROBE_DEVICE void stage(Word rows, const float (&sums)[tiles][4]) {
     // Of an odd number, the last comes twice: there is room in the panel.
     const float(&left)[4] = sums[2 * step];
     const float(&right)[4] = sums[smaller(2 * step + 1, tiles - 1)];
-    ptx::store_matrices(rows + OperandTile::chunk_offset(row, 2 * step + thread / 16 % 2),
+    ptx::store_matrices(rows + OperandTile::chunk_offset(row, step / 4, 2 * step + thread / 16 % 2),
                         {Element::pack(left[0], left[1]), Element::pack(left[2], left[3]),
                          Element::pack(right[0], right[1]), Element::pack(right[2], right[3])});
   }

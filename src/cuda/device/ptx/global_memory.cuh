@@ -21,5 +21,12 @@ STROBE_DEVICE void store_global_chunk(void* to, uint4 value) {
                "r"(value.z), "r"(value.w)
                : "memory");
 }
+/// The same if `wanted`, without a branch, so that several can be on their way.
+STROBE_DEVICE void store_global_chunk_if(bool wanted, void* to, uint4 value) {
+  asm volatile(
+      "{ .reg .pred p; setp.ne.b32 p, %5, 0; @p st.global.v4.b32 [%0], {%1,%2,%3,%4}; }" ::"l"(to),
+      "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w), "r"(wanted ? 1 : 0)
+      : "memory");
+}
 
 }  // namespace strobe::cuda::ptx

@@ -48,10 +48,10 @@ class Epilogue {
     ptx::sync_threads(kFirstBarrier + warp_index() / 4 - 1, kWarpgroupThreads);
     if (!kWholeChunks ||
         (config::kVariableLength && first_key_ + kWarpgroupRows > block_.sequence.length_k)) {
-      const RowCopy copy = {
+      const RowCopy<kWarpgroupRows, kWarpgroupThreads> copy = {
           0, larger(smaller(block_.sequence.length_k - first_key_, kWarpgroupRows), 0),
           config::kShifted ? column_of_head<dim>(block_.head) : 0,
-          static_cast<int>(threadIdx.x) % kWarpgroupThreads, kWarpgroupThreads};
+          static_cast<int>(threadIdx.x) % kWarpgroupThreads};
       copy.store<RowTile, dim, kWholeChunks>(rows, block_.rows(to, strides, first_key_),
                                              strides.row);
     } else if (is_first_of_warpgroup() && first_key_ < block_.sequence.length_k) {

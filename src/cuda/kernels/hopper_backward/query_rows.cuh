@@ -41,8 +41,9 @@ class QueryRows {
   /// The first `count` rows of the tile, or none.
   STROBE_DEVICE static void store(Word tile, Storage* rows, Wide stride, int count, int head) {
     constexpr bool kWholeChunks = !shifted && dim % kChunkElements == 0;
-    const RowCopy copy = {0, larger(smaller(count, Sums::kRows), 0),
-                          shifted ? column_of_head<dim>(head) : 0, thread(), kWarpgroupThreads};
+    const RowCopy<Sums::kRows, kWarpgroupThreads> copy = {0, larger(smaller(count, Sums::kRows), 0),
+                                                          shifted ? column_of_head<dim>(head) : 0,
+                                                          thread()};
     copy.template store<RowTile, dim, kWholeChunks>(tile, rows, stride);
   }
 

@@ -43,7 +43,9 @@ class Epilogue {
 
   STROBE_DEVICE void store_staged(Output& output, Word staging) const {
     stage<Element, OutputTile>(staging, output.tile[0]);
-    ptx::fence_async_proxy();
+    // The copy unit stores it, or loads queries there next.
+    if constexpr (kWholeChunks || config::kOutputWay == OutputWay::by_queries)
+      ptx::fence_async_proxy();
     __syncwarp();
     const bool cut = uniform(first_query_ + kWarpRows > sequence().length_q);
     if (!kWholeChunks || (config::kVariableLength && cut)) {
@@ -132,11 +134,11 @@ class Epilogue {
   /// Where a box would also cover rows of the next sequence, or heads are no whole chunks.
   STROBE_DEVICE void store_rows(Word staging) const {
     const int rows = larger(smaller(sequence().length_q - first_query_, kWarpRows), 0);
-    const int value_head = tile_.head / params_.heads_per_key_head;
-    const RowCopy copy = {
-        warp_in_group() * kWarpRows, rows,
-        config::kShifted ? column_of_head<config::kValueDim, config::kHeadUnit>(value_head) : 0,
-        lane_index(), 32};
+    // Every head has values of its own then.
+    const int first_column =
+        config::kShifted ? column_of_head<config::kValueDim, config::kHeadUnit>(tile_.head) : 0;
+    const RowCopy<kWarpRows, 32> copy = {warp_in_group() * kWarpRows, rows, first_column,
+                                         lane_index()};
     copy.store<OutputTile, config::kValueDim, kWholeChunks>(
         staging, output_rows() + first_query_ * params_.out_strides.row, params_.out_strides.row);
   }

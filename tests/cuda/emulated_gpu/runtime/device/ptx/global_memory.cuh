@@ -19,5 +19,8 @@ inline void store_global_chunk(void* to, uint4 value) {
   expect_chunk(to);
   *static_cast<uint4*>(to) = value;
 }
+inline void store_global_chunk_if(bool wanted, void* to, uint4 value) {
+  if (wanted) store_global_chunk(to, value);
+}
 
 }  // namespace strobe::cuda::ptx
