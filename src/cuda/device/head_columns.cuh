@@ -64,26 +64,19 @@ STROBE_DEVICE void clear_other_heads(Word tile, int first, int first_row = 0) {
   }
 }
 
-// Loaders of tiles, one after the other. What is started is full when it is finished, and has come.
+// How a thread loads tiles.
 
-/// Of heads that begin at chunks, by one thread.
+/// Of heads that begin at chunks.
 template <class RowTile>
 struct WholeHeads {
-  static constexpr bool kByWarp = false;
-
-  STROBE_DEVICE explicit WholeHeads() {}
-  STROBE_DEVICE explicit WholeHeads(unsigned long long& /*landed*/, Word /*loads*/ = 0) {}
-
   template <class Maps>
   STROBE_DEVICE void start(Word to, const Maps& maps, const BoxOrigin& origin, int /*head*/,
                            Word full, ptx::CachePolicy policy) const {
     load_tile<RowTile>(to, maps, origin, full, policy);
   }
-  STROBE_DEVICE void finish(Word, int, Word) const {}
 };
 
-/// Of heads that may begin within chunks, by one thread. What comes with them stays, so there is
-/// nothing to finish.
+/// Of heads that may begin within chunks. What comes with them stays.
 template <class RowTile, int dim, int unit = kChunkElements>
 struct HeadsWithOthers {
   template <class Maps>
@@ -91,36 +84,6 @@ struct HeadsWithOthers {
                            ptx::CachePolicy policy) const {
     load_tile<RowTile>(to, maps, shifted_origin<dim, unit>(head, origin), full, policy);
   }
-};
-
-/// Of heads that may begin within chunks, by a warp: slots have 32 fillers.
-template <class RowTile, int dim, int columns>
-class ShiftedHeads {
- public:
-  static constexpr bool kByWarp = true;
-
-  /// `landed` is a barrier of one arrival that nobody else uses; so many loads have it behind them.
-  STROBE_DEVICE explicit ShiftedHeads(unsigned long long& landed, Word loads = 0)
-      : landed_(ptx::shared_address(&landed)), parity_(loads % 2) {}
-
-  STROBE_DEVICE void start(Word to, const TensorMap& map, const BoxOrigin& origin, int head,
-                           Word /*full*/, ptx::CachePolicy policy) const {
-    __syncwarp();  // all have seen the tile before land
-    if (lane_index() == 0)
-      load_tile<RowTile>(to, map, shifted_origin<dim>(head, origin), landed_, policy);
-  }
-
-  STROBE_DEVICE void finish(Word tile, int head, Word full) {
-    ptx::wait_for_phase(landed_, parity_);
-    parity_ ^= 1;
-    clear_other_heads<RowTile, dim, columns>(tile, column_of_head<dim>(head));
-    ptx::fence_async_proxy();
-    ptx::arrive(full);
-  }
-
- private:
-  Word landed_;
-  Word parity_;
 };
 
 /// Eight columns of a row of a tile in shared memory, from any on that is not before -8. There is

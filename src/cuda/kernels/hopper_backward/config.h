@@ -13,7 +13,7 @@ struct HopperBackwardFeatures {
   Arithmetic arithmetic = Arithmetic::bf16;  ///< bf16 or fp16
   int dim = 128;                             ///< of queries and keys, up to 256
   int value_dim = 128;                       ///< likewise
-  bool shifted = false;  ///< heads may begin within chunks of 16 bytes, see ShiftedHeads
+  bool shifted = false;  ///< heads may begin within chunks of 16 bytes, see HeadsWithOthers
   bool window_left = false;
   bool window_right = false;  ///< also if causal
   bool variable_length = false;

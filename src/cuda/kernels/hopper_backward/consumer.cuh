@@ -19,6 +19,20 @@ class Consumer {
         first_key_(shared.key_block(params).first_key + first_row),
         queries_(shared.control().queries) {}
 
+  /// Waits for the keys and, if `values` or what comes with them of other heads must be cleared,
+  /// for the values.
+  STROBE_DEVICE void take_keys(bool values) const {
+    control_.keys.wait({});
+    if (values || config::kShifted) control_.values.wait({});
+    if constexpr (config::kShifted) {
+      const int head = key_block().head;
+      clear_of_others<KeyTile, config::kDim, config::kKeyColumns>(shared_.keys(), head);
+      clear_of_others<ValueTile, config::kValueDim, config::kValueColumns>(shared_.values(), head);
+      ptx::fence_async_proxy();
+      meet();
+    }
+  }
+
   /// Calls step(walk) for every block of queries. The first is sure to be there: if the loop could
   /// be left out, the assembler would not let products run on from one step to the next.
   template <class Step>
@@ -96,6 +110,14 @@ class Consumer {
 
   STROBE_DEVICE Epilogue epilogue() const {
     return {params_, key_block(), first_key_};
+  }
+
+  /// By all warps that compute, each some rows.
+  template <class RowTile, int dim, int columns>
+  STROBE_DEVICE static void clear_of_others(Word tile, int head) {
+    constexpr int kRows = config::kBlockKeys / (kWarpgroups * kWarpgroupWarps);
+    clear_other_heads<RowTile, dim, round_up(columns, 16), kChunkElements, kRows>(
+        tile, column_of_head<dim>(head), (warp_index() - kWarpgroupWarps) * kRows);
   }
 
   const Shared& shared_;

@@ -85,9 +85,8 @@ extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backwar
     if (warp == 1 || warp == 3) ptx::wait_for_kernel_before();
     if (warp == 1) StatisticsLoader(shared, params, bias_map).run();
     if (config::kFinishes && warp == 3) HeadSums(params).clear_next();
-    if (KeyHeads::kByWarp && warp == 2) load_keys(shared, params, key_map, value_map);
     if (lane_index() != 0) return;
-    if (!KeyHeads::kByWarp && warp == 2) load_keys(shared, params, key_map, value_map);
+    if (warp == 2) load_keys(shared, params, key_map, value_map);
     if (warp == 0) QueryLoader(shared, params).run(query_map, dout_map);
     if constexpr (config::kInPairs) {
       if (warp == 2) load_partner_keys(shared, params, key_map);

@@ -47,8 +47,7 @@ class KeyValueConsumer : Consumer {
     dk_.clear();
     dv_.clear();
     if (lane_index() == 0) control_.scores.end(turn_.slot());
-    control_.keys.wait({});
-    control_.values.wait({});
+    take_keys(true);
   }
 
   /// One block of queries, and dq of the one before it.

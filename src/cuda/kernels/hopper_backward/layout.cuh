@@ -29,14 +29,13 @@ using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueColumns>;  ///<
 using QueryTile = SwizzledTile<config::kBlockQueries, config::kKeyColumns>;
 using DoutTile = SwizzledTile<config::kBlockQueries, config::kValueColumns>;
 
-/// How heads are loaded: keys and values are cleared of others.
-template <class RowTile, int dim, int columns>
-using ClearedHeads = Either<config::kShifted, ShiftedHeads<RowTile, dim, round_up(columns, 16)>,
-                            WholeHeads<RowTile>>;
-using KeyHeads = ClearedHeads<KeyTile, config::kDim, config::kKeyColumns>;
-using ValueHeads = ClearedHeads<ValueTile, config::kValueDim, config::kValueColumns>;
+/// How heads are loaded. Where they bring others, keys and values are cleared of these (see
+/// Consumer): so what queries and dout bring is multiplied with zeros, and makes columns of dk and
+/// dv that nobody stores.
 template <class RowTile, int dim>
 using RowHeads = Either<config::kShifted, HeadsWithOthers<RowTile, dim>, WholeHeads<RowTile>>;
+using KeyHeads = RowHeads<KeyTile, config::kDim>;
+using ValueHeads = RowHeads<ValueTile, config::kValueDim>;
 using QueryHeads = RowHeads<QueryTile, config::kDim>;
 using DoutHeads = RowHeads<DoutTile, config::kValueDim>;
 
@@ -254,17 +253,15 @@ struct Control {
   unsigned long long partner_scores;
   SlotBarriers<kSliceBarriers> slices[config::kSliceWriters];
   SlotBarriers<1> turns[config::kSliceWriters];
-  unsigned long long added;      ///< all slices to the sums, see HeadSums
-  bool adds_last;                ///< likewise
-  unsigned long long landed[2];  ///< keys and values, see ShiftedHeads
-  KeyBlock block;                ///< with variable lengths
+  unsigned long long added;  ///< all slices to the sums, see HeadSums
+  bool adds_last;            ///< likewise
+  KeyBlock block;            ///< with variable lengths
 
   /// By one thread.
   STROBE_DEVICE void init() {
     constexpr int kConsumerWarps = kWarpgroups * 4;
-    constexpr int kFillers = KeyHeads::kByWarp ? 32 : 1;
-    keys.init(kConsumerWarps, kFillers);
-    values.init(kConsumerWarps, kFillers);
+    keys.init(kConsumerWarps);
+    values.init(kConsumerWarps);
     queries.init(kConsumerWarps);
     douts.init(kConsumerWarps);
     // Every lane for what it has read or stored itself, an order that racecheck can follow.
@@ -280,8 +277,6 @@ struct Control {
     }
     ptx::init_barrier(ptx::shared_address(&added), config::kSliceWriters);
     adds_last = false;
-#pragma unroll
-    for (auto& barrier : landed) ptx::init_barrier(ptx::shared_address(&barrier), 1);
     ptx::fence_barrier_init();
   }
 };

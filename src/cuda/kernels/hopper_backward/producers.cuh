@@ -7,23 +7,16 @@
 
 namespace strobe::cuda {
 
-/// Loads the keys and values of the block: by one thread, or by a warp where heads bring others, of
-/// which they are cleared. What queries and dout bring is then multiplied with zeros, and makes
-/// columns of dk and dv that nobody stores.
+/// A thread, for the keys and values of the block.
 STROBE_DEVICE void load_keys(const Shared& shared, const Params& params, const TensorMap& key_map,
                              const TensorMap& value_map) {
   const KeyBlock block = shared.key_block(params);
   const BoxOrigin first = block.key_origin(block.first_key);
   Control& control = shared.control();
-  const Word keys = SlotFiller<1>(control.keys).barrier();
-  const Word values = SlotFiller<1>(control.values).barrier();
-  KeyHeads key_heads(control.landed[0]);
-  ValueHeads value_heads(control.landed[1]);
-  key_heads.start(shared.keys(), key_map, first, block.head, keys, ptx::CachePolicy::evict_first);
-  value_heads.start(shared.values(), value_map, first, block.head, values,
-                    ptx::CachePolicy::evict_first);
-  key_heads.finish(shared.keys(), block.head, keys);
-  value_heads.finish(shared.values(), block.head, values);
+  KeyHeads{}.start(shared.keys(), key_map, first, block.head, SlotFiller<1>(control.keys).barrier(),
+                   ptx::CachePolicy::evict_first);
+  ValueHeads{}.start(shared.values(), value_map, first, block.head,
+                     SlotFiller<1>(control.values).barrier(), ptx::CachePolicy::evict_first);
 }
 
 /// Loads the columns of the other block's keys of which this one makes dq. What comes with them of

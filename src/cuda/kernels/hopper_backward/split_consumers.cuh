@@ -37,8 +37,6 @@ class KeyConsumer : Consumer {
     // The first block has none before it and multiplies by zero.
 #pragma unroll
     for (int i = 0; i < config::kBlockQueries / 4; ++i) score_gradients_[i / 4][i % 4] = 0;
-    control_.keys.wait({});
-    control_.values.wait({});
     for_each_block([&](const Walk& walk) { step(walk); });
     start_dk(slot_before());
     finish_dk<0>();
@@ -113,7 +111,6 @@ class ValueConsumer : Consumer {
 
   STROBE_DEVICE void sum_up() {
     dv_.clear();
-    control_.keys.wait({});
     start_next_scores();
     ptx::wgmma_wait<0>();
     ptx::pin(scores_.tile[0]);
@@ -247,6 +244,7 @@ class SplitConsumer : Consumer {
 
   STROBE_DEVICE void run(const TensorMap& dk_map, const TensorMap& dv_map) const {
     SplitSums sums;
+    take_keys(has_keys_);
     if (has_keys_) {
       KeyConsumer(shared_, params_, sums).sum_up();
     } else {
