@@ -136,12 +136,13 @@ TEST(HopperBackward, ConvertsShortHeadsWhileTheyAreInTheCache) {
     const auto constants = jit::configuration_text(describe(Problem::parse(text), {}));
     return constants.find("kFinishes") != std::string::npos;
   };
-  for (const char* problem :
-       {"b1 sq2048 h8 d128 bf16 bwd", "b1 sq4096 h8 d64 bf16 causal bwd",
-        "b1 sq512 sk9999 h8 hk2 d128 bf16 bwd", "b1 sq128 h8 d59 bf16 cap20 bwd"})
+  for (const char* problem : {"b1 sq2048 h8 d128 bf16 bwd", "b1 sq4096 h8 d64 bf16 causal bwd",
+                              "b1 sq512 sk9999 h8 hk2 d128 bf16 bwd",
+                              "b1 sq128 h8 d59 bf16 cap20 bwd", "b1 sq2048 h8 d129 bf16 bwd"})
     EXPECT_TRUE(finishes(problem)) << problem;
   for (const char* problem : {"b1 sq2049 h8 d128 bf16 bwd", "b1 sq1024 h12 hk4 d128 bf16 bwd",
-                              "b1 sq512 h8 d129 bf16 bwd", "b1 sq512 h8 d128 bf16 w9:0 bwd",
+                              "b1 sq512 h8 d129 bf16 causal bwd", "b1 sq512 h8 d129 bf16 cap20 bwd",
+                              "b1 sq512 h8 d144 bf16 bwd", "b1 sq512 h8 d128 bf16 w9:0 bwd",
                               "lq9,3 lk9,3 h8 d64 bf16 bwd"})
     EXPECT_FALSE(finishes(problem)) << problem;
 }

@@ -37,11 +37,19 @@ constexpr int most_columns(const HopperBackwardFeatures& features) {
   return std::max(key_columns(features), value_columns(features));
 }
 
+/// What a block of queries has to have registers for besides: so many of softcap, bias, ALiBi and
+/// dropout.
+constexpr int extras_of(const HopperBackwardFeatures& features) {
+  return features.softcap + features.bias + features.alibi + features.dropout;
+}
+
 /// Whether the last block of a head to add to the sums of dq can convert them. Blocks that have
-/// nothing to do would not count, and dims above 128 gain nothing.
+/// nothing to do would not count. A few columns more than 128 gain by it where nothing is masked
+/// and nothing else is asked, wider heads do not.
 constexpr bool may_finish(const HopperBackwardFeatures& features) {
-  return !features.window_left && !features.variable_length && features.dim <= 128 &&
-         features.value_dim <= 128;
+  const bool plain = !features.window_right && extras_of(features) == 0;
+  return !features.window_left && !features.variable_length &&
+         most_columns(features) <= (plain ? 136 : 128);
 }
 
 /// How it is cut. Two warpgroups compute: they have 64 keys each, or have the same 64 and one has
@@ -85,8 +93,7 @@ struct Candidate {
   HopperBackwardShape shape;
 
   constexpr bool serves(const HopperBackwardFeatures& features) const {
-    return most_columns(features) <= dim &&
-           features.softcap + features.bias + features.alibi + features.dropout <= extras &&
+    return most_columns(features) <= dim && extras_of(features) <= extras &&
            divides_slices(features) && (!shape.in_pairs || suits_pairs(features));
   }
 

@@ -16,13 +16,14 @@ using portable_backward::blocks_of;
 
 HopperBackwardFeatures features_of(const Problem& problem, const PlanOptions& options,
                                    bool shifted) {
-  constexpr std::int64_t kMostSums = std::int64_t{1} << 18;
+  constexpr std::int64_t kMostRows = 2048;  // of 128 columns, or a few more
   auto features = hopper_features<HopperBackwardFeatures>(problem);
   features.shifted = shifted;
   features.deterministic = options.deterministic;
   // More are better divided among all blocks afterwards.
+  const std::int64_t columns = std::min<std::int64_t>(problem.dim, 128);
   features.finishes =
-      may_finish(features) && problem.group() * problem.seqlen_q * problem.dim <= kMostSums;
+      may_finish(features) && problem.group() * problem.seqlen_q * columns <= kMostRows * 128;
   return features;
 }
 
