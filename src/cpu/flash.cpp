@@ -44,8 +44,10 @@ class Flash final : public Implementation {
         {"isa", kernels.name},
         {"threads", std::to_string(flash.threads)},
         {"split_keys", std::to_string(flash.split_keys)}};
-    if (problem.pass == Pass::forward)
+    if (problem.pass == Pass::forward) {
       tuning.emplace_back("query_rows", std::to_string(flash.query_rows));
+      tuning.emplace_back("packs", flash.packed.keys > 0 ? "shared" : "own");
+    }
     return {.problem = problem,
             .tuning = std::move(tuning),
             .workspace_bytes = static_cast<std::size_t>(planned.bytes),
@@ -93,6 +95,13 @@ const HeadTask* FlashCall::tasks(std::int64_t sequence, std::int64_t key_head, i
   for (std::int64_t h = 0; h < problem_.group(); ++h)
     new (tasks + h) HeadTask(task(sequence, key_head * problem_.group() + h));
   return tasks;
+}
+
+void* FlashCall::packs(std::int64_t sequence, std::int64_t key_head) const {
+  const bool one_item = problem_.group() * length_q(sequence) <= flash_.query_rows;
+  if (one_item || flash_.packed.keys == 0) return nullptr;
+  const std::int64_t head = sequence * problem_.kv_heads() + key_head;
+  return workspace_ + flash_.packs_offset + head * flash_.packed_blocks * flash_.packed.bytes;
 }
 
 std::int64_t FlashCall::split_stride(std::int64_t width) const {

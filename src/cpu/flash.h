@@ -24,6 +24,9 @@ struct FlashPlan {
   std::int64_t max_items = 0;
   std::int64_t scratch_offset = 0;  // [threads][scratch_bytes]
   std::int64_t scratch_bytes = 0;
+  PackedBlock packed{};                // of what items share, see ForwardItem::packs; or no keys
+  std::int64_t packed_blocks = 0;      // of the longest sequence
+  std::int64_t packs_offset = 0;       // [batch][kv_heads][packed_blocks][packed.bytes], forward
   std::int64_t partial_offset = 0;     // fp32 [splits][heads * total_q][dim_v + 2], forward
   std::int64_t dq_offset = 0;          // fp32 [splits][heads * total_q][dim], backward
   std::int64_t statistics_offset = 0;  // fp32 [2, heads, total_q]: delta, correction; backward
@@ -55,6 +58,9 @@ class FlashCall {
 
   /// One thread's tasks for the heads that share a key head.
   const HeadTask* tasks(std::int64_t sequence, std::int64_t key_head, int thread) const;
+
+  /// Where the keys that a key head's items share lie packed; null: each packs them for itself.
+  void* packs(std::int64_t sequence, std::int64_t key_head) const;
 
   /// Where a row's sums lie in an array of [splits][heads * total_q][width].
   float* row_sums(std::int64_t offset, std::int64_t split, std::int64_t sequence,

@@ -33,19 +33,34 @@ std::span<WorkItem> forward_items(const FlashCall& call) {
   return room.first(count);
 }
 
+void pack_keys(const FlashCall& call) {
+  const Problem& problem = call.problem();
+  const FlashPlan& plan = call.flash();
+  for_each_block(
+      "pack keys", problem.batch, problem.kv_heads(), problem.keys(), plan.packed.keys,
+      plan.threads, [&](std::int64_t sequence) { return call.length_k(sequence); },
+      [&](std::int64_t sequence, std::int64_t key_head, std::int64_t key, std::int64_t, int) {
+        void* packs = call.packs(sequence, key_head);
+        if (packs == nullptr) return;
+        plan.kernels->pack_keys(call.task(sequence, key_head * problem.group()), key, packs);
+      });
+}
+
 }  // namespace
 
 void forward(const FlashCall& call) {
   const FlashPlan& plan = call.flash();
   const std::int64_t width = call.problem().value_dim() + 2;
   const std::span<const WorkItem> items = forward_items(call);
+  if (plan.packed.keys > 0) pack_keys(call);
   const auto prepared = [&](const WorkItem& item, int thread) {
     ForwardItem result{.heads = call.tasks(item.sequence, item.key_head, thread),
                        .group = call.problem().group(),
                        .row_begin = item.row_begin,
                        .row_end = item.row_end,
                        .key_begin = item.key_begin,
-                       .key_end = item.key_end};
+                       .key_end = item.key_end,
+                       .packs = call.packs(item.sequence, item.key_head)};
     if (plan.splits > 1) {
       result.partial = call.row_sums(plan.partial_offset, item.key_begin / plan.split_keys,
                                      item.sequence, item.key_head, item.row_begin, width);

@@ -43,17 +43,58 @@ void split(FlashPlan& plan, std::int64_t keys, std::int64_t wanted, std::int64_t
   plan.splits = std::max<std::int64_t>(ceil_div(keys, plan.split_keys), 1);
 }
 
+constexpr std::int64_t kItemsOfAThread = 4;  // or more, lest all wait for one
+
 /// Of `share` rows for each thread. Keys are packed once for all rows of an item, which takes a
-/// quarter of the time if it has 64 of them. Yet every thread wants a few items, lest all wait for
-/// one: where items take equally long, as many as leave enough rows, and one at least.
+/// quarter of the time if it has 64 of them. So where items take equally long there are only as
+/// many as leave enough rows, and one for each thread at least.
 std::int64_t rows_of_item(const Problem& problem, std::int64_t share) {
-  constexpr std::int64_t kItems = 4;
   constexpr std::int64_t kEnoughRows = 256;
   constexpr std::int64_t kMostRows = 1024;
   const Window window = problem.effective_window();
   const bool equal = window.left < 0 && window.right < 0 && !problem.varlen();
   const std::int64_t fewest = equal ? std::min(share, kEnoughRows) : 1;
-  return std::clamp(ceil_div(share, kItems), fewest, kMostRows);
+  return std::clamp(ceil_div(share, kItemsOfAThread), fewest, kMostRows);
+}
+
+/// Rows of an item that packs no keys, where one that does has `rows`: two panels or more, so that
+/// the products of one are multiplied beside the exponentials of another.
+std::int64_t rows_of_sharing_item(std::int64_t rows, std::int64_t share) {
+  constexpr std::int64_t kEnoughRows = 64;
+  return std::min(rows, std::max(ceil_div(share, kItemsOfAThread), kEnoughRows));
+}
+
+/// Whether keys are packed once for all items of their head, ahead of these, and not by each item
+/// for itself: where so many items of so few rows would pack the same that it is worth a meeting of
+/// all threads, there is more than one block of `bytes` to pack, and all take little memory.
+bool packs_are_shared(std::int64_t items, std::int64_t rows, std::int64_t blocks,
+                      std::int64_t bytes) {
+  constexpr std::int64_t kManyItems = 4;
+  constexpr std::int64_t kFewRows = 512;
+  constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
+  return items >= kManyItems && rows < kFewRows && blocks > 1 && blocks <= kMostBytes / bytes;
+}
+
+/// Cuts the `rows` of queries of each of `heads` key heads into items of whole panels.
+void cut_rows(const Problem& problem, std::int64_t rows, std::int64_t heads, FlashPlan& plan,
+              Layout& layout) {
+  const std::int64_t panel = plan.kernels->panel(problem.dtype);
+  const auto equal_items = [&](std::int64_t most) {
+    return round_up(ceil_div(rows, ceil_div(rows, most)), panel);
+  };
+  const std::int64_t share = ceil_div(rows * heads * plan.splits, plan.threads);
+  const std::int64_t most = rows_of_item(problem, share);
+  plan.query_rows = equal_items(most);
+
+  const PackedBlock block =
+      plan.kernels->packed_block(problem.dtype, problem.dim, problem.value_dim());
+  const std::int64_t blocks = ceil_div(problem.keys(), block.keys);
+  const std::int64_t items = ceil_div(rows, plan.query_rows);
+  if (!packs_are_shared(items, plan.query_rows, heads * blocks, block.bytes)) return;
+  plan.query_rows = equal_items(rows_of_sharing_item(most, share));
+  plan.packed = block;
+  plan.packed_blocks = blocks;
+  plan.packs_offset = layout.take(heads * blocks * block.bytes);
 }
 
 void plan_forward(const Problem& problem, FlashPlan& plan, Layout& layout) {
@@ -61,9 +102,7 @@ void plan_forward(const Problem& problem, FlashPlan& plan, Layout& layout) {
   const std::int64_t pairs = std::max<std::int64_t>(problem.batch * problem.kv_heads(), 1);
   const std::int64_t rows = std::max<std::int64_t>(problem.group() * problem.seqlen_q, 1);
   split(plan, problem.keys(), ceil_div(kEnoughItems, pairs * ceil_div(rows, panel)), kFewestKeys);
-  const std::int64_t share = ceil_div(rows * pairs * plan.splits, plan.threads);
-  const std::int64_t items = ceil_div(rows, rows_of_item(problem, share));
-  plan.query_rows = round_up(ceil_div(rows, items), panel);
+  cut_rows(problem, rows, pairs, plan, layout);
 
   plan.scratch_bytes = round_up(
       static_cast<std::int64_t>(plan.kernels->forward_scratch(

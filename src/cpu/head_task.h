@@ -57,6 +57,15 @@ struct ForwardItem {
   /// Where the keys are split among items: [row_end - row_begin][dim_v + 2], sums that are not yet
   /// divided, then the reference they are relative to and the row sum. Null: the item has all keys.
   float* partial = nullptr;
+  /// The keys and values of the head as IsaKernels::pack_keys packs them. Null: the item packs them
+  /// for itself.
+  void* packs = nullptr;
+};
+
+/// Keys that are packed together with their values, and the bytes that they take then.
+struct PackedBlock {
+  std::int64_t keys = 0;
+  std::int64_t bytes = 0;
 };
 
 /// Some keys of one sequence's key head, against all queries of the heads that share it.
@@ -87,6 +96,11 @@ struct IsaKernels {
   void (*forward)(const ForwardItem& item, void* scratch);
   std::size_t (*forward_scratch)(DType dtype, std::int64_t dim, std::int64_t dim_v,
                                  std::int64_t rows);
+
+  /// Packs the block of keys at `key`, a multiple of packed_block's, where it belongs in `packs`,
+  /// [blocks][bytes], for all items of the head. What no query sees is left out.
+  void (*pack_keys)(const HeadTask& task, std::int64_t key, void* packs);
+  PackedBlock (*packed_block)(DType dtype, std::int64_t dim, std::int64_t dim_v);
 
   /// Output and LSE of rows [item.row_begin, item.row_end) from the partial sums of `splits` items,
   /// `stride` floats apart, the first at item.partial, which is overwritten.

@@ -25,6 +25,19 @@ struct PanelSums {
   }
 };
 
+/// A block of keys and values as the engine multiplies them.
+template <ForwardEngine Engine>
+struct KeyPack {
+  KeyPack(Scratch& scratch, std::int64_t dim, std::int64_t dim_v)
+      : keys(scratch.take<char>(Engine::key_rows_bytes(Engine::kKeyBlock, dim))),
+        values(scratch.take<char>(Engine::key_columns_bytes(Engine::kKeyBlock, dim_v))),
+        finite(scratch.take<bool>(1)) {}
+
+  char* keys;    // packed rows
+  char* values;  // packed columns
+  bool* finite;
+};
+
 template <ForwardEngine Engine>
 struct ForwardBuffers {
   static constexpr int kPanel = Engine::kPanel;
@@ -40,8 +53,7 @@ struct ForwardBuffers {
         started(scratch.take<bool>(panels)),
         base(scratch.take<float>(panels * kPanel)),
         row_sum(scratch.take<float>(panels * kPanel)),
-        keys(scratch.take<char>(Engine::key_rows_bytes(kKeyBlock, dim))),
-        values(scratch.take<char>(Engine::key_columns_bytes(kKeyBlock, dim_v))),
+        pack(scratch, dim, dim_v),
         extra(scratch.take<float>(kKeyBlock * kPanel)) {
     for (auto& one : slot) {
       one.scores = scratch.take<float>(kKeyBlock * kPanel);
@@ -53,14 +65,13 @@ struct ForwardBuffers {
   std::int64_t padded_v;  // up to whole tiles
   std::int64_t panel_bytes;
   Panel<kPanel>* panel;
-  char* queries;   // packed panels
-  float* sums;     // [panel][padded_v][kPanel], the output before division
-  bool* started;   // [panel], whether there is anything in these:
-  float* base;     // [panel][kPanel], what the exponents are relative to, see advance_base
-  float* row_sum;  // [panel][kPanel]
-  char* keys;      // packed rows
-  char* values;    // packed columns
-  float* extra;    // [kKeyBlock][kPanel], bias or dropout
+  char* queries;         // packed panels
+  float* sums;           // [panel][padded_v][kPanel], the output before division
+  bool* started;         // [panel], whether there is anything in these:
+  float* base;           // [panel][kPanel], what the exponents are relative to, see advance_base
+  float* row_sum;        // [panel][kPanel]
+  KeyPack<Engine> pack;  // of the item's own
+  float* extra;          // [kKeyBlock][kPanel], bias or dropout
 
   /// What one panel and one block of keys make of each other; two of them where products overlap
   /// with exponentials.
@@ -193,12 +204,19 @@ STROBE_INLINE void exponentiate(std::int64_t rows, const float* scores, float sc
   }
 }
 
-/// A block of keys that is packed in the buffers.
+/// A block of keys that is packed.
 struct PackedKeys {
   std::int64_t key;
   std::int64_t keys;
   std::int64_t rows;  // with padding
 };
+
+/// The block at `key`, of keys that end there.
+template <ForwardEngine Engine>
+inline PackedKeys block_at(std::int64_t key, std::int64_t end) {
+  const std::int64_t keys = smaller(Engine::kKeyBlock, end - key);
+  return {key, keys, round_up(keys, Engine::kKeyStep)};
+}
 
 /// An engine that finds the largest score of every lane where it stores them.
 template <class Engine>
@@ -230,27 +248,51 @@ inline void softmax_panel(std::int64_t p, const PackedKeys& packed, int slot,
                             buffers.slot[slot].probabilities, background);
 }
 
-/// The packs of a block stand alone: tiles that were to be multiplied meanwhile would wait for what
-/// is being stored.
 template <ForwardEngine Engine>
-inline bool pack_keys(const HeadTask& task, const PackedKeys& packed,
-                      const ForwardBuffers<Engine>& buffers) {
+inline void pack_block(const HeadTask& task, const PackedKeys& packed,
+                       const KeyPack<Engine>& pack) {
   const bool finite = Engine::pack_key_rows(RowsFrom(task.k, task.dtype, packed.key), task.dtype,
-                                            packed.keys, packed.rows, task.dim, buffers.keys);
-  return Engine::pack_key_columns(RowsFrom(task.v, task.dtype, packed.key), task.dtype, packed.keys,
-                                  packed.rows, task.dim_v, buffers.values) &&
-         finite;
+                                            packed.keys, packed.rows, task.dim, pack.keys);
+  *pack.finite = Engine::pack_key_columns(RowsFrom(task.v, task.dtype, packed.key), task.dtype,
+                                          packed.keys, packed.rows, task.dim_v, pack.values) &&
+                 finite;
+}
+
+/// Where the block at `key` lies among those that the items of a head share.
+template <ForwardEngine Engine>
+inline KeyPack<Engine> shared_pack(const HeadTask& task, std::int64_t key, void* packs) {
+  const std::int64_t bytes = bytes_of<KeyPack<Engine>>(task.dim, task.dim_v);
+  Scratch scratch(static_cast<char*>(packs) + key / Engine::kKeyBlock * bytes);
+  return KeyPack<Engine>(scratch, task.dim, task.dim_v);
+}
+
+/// For all items of the head, as far as there are queries that see it.
+template <ForwardEngine Engine>
+inline void pack_for_all(const HeadTask& task, std::int64_t key, void* packs) {
+  const Span seen = visible_keys(task, 0, task.len_q - 1);
+  if (key >= seen.end || key + Engine::kKeyBlock <= seen.begin) return;
+  pack_block(task, block_at<Engine>(key, seen.end), shared_pack<Engine>(task, key, packs));
+}
+
+/// The pack of a block, which all items of the head share or which is made here.
+template <ForwardEngine Engine>
+inline KeyPack<Engine> pack_of(const ForwardItem& item, const PackedKeys& packed,
+                               const ForwardBuffers<Engine>& buffers,
+                               typename Engine::Background& background) {
+  if (item.packs != nullptr) return shared_pack<Engine>(*item.heads, packed.key, item.packs);
+  // The last sums of the block before take its values. Besides, packing stands alone: tiles that
+  // were to be multiplied meanwhile would wait for what is being stored.
+  background.finish();
+  pack_block(*item.heads, packed, buffers.pack);
+  return buffers.pack;
 }
 
 /// All panels against a block of keys, one after the other; through(p) is called when those before
-/// p are. The last product may still be in the background afterwards. False if the engine cannot
-/// take what the data holds.
+/// p are. The last product may still be in the background afterwards.
 template <ForwardEngine Engine, class Exp, class Through>
-inline bool forward_block(const HeadTask& task, const PackedKeys& packed,
-                          const ForwardBuffers<Engine>& buffers,
+inline void forward_block(const HeadTask& task, const PackedKeys& packed,
+                          const KeyPack<Engine>& pack, const ForwardBuffers<Engine>& buffers,
                           typename Engine::Background& background, Through&& through) {
-  background.finish();  // the last sums of the block before, which take its values
-  if (!pack_keys<Engine>(task, packed, buffers) && !Engine::kTakesAnything) return false;
   const auto sees = [&](std::int64_t p) {
     const auto& panel = buffers.panel[p];
     return coverage(task, panel.first, panel.last, packed.key, packed.keys) != Coverage::none;
@@ -263,12 +305,12 @@ inline bool forward_block(const HeadTask& task, const PackedKeys& packed,
     return {packed.key, keys, round_up(keys, Engine::kKeyStep)};
   };
   const auto scores = [&](auto& engine, std::int64_t p, int slot) {
-    engine.scores(seen(p).rows, task.dim, buffers.keys, buffers.queries + p * buffers.panel_bytes,
+    engine.scores(seen(p).rows, task.dim, pack.keys, buffers.queries + p * buffers.panel_bytes,
                   buffers.slot[slot].scores);
   };
   const auto add_panel = [&](auto& engine, std::int64_t p, int slot) {
     const PanelSums<Engine::kPanel> sums = buffers.sums_of(p);
-    engine.add_panel(task.dim_v, seen(p).rows, packed.rows, buffers.values,
+    engine.add_panel(task.dim_v, seen(p).rows, packed.rows, pack.values,
                      buffers.slot[slot].probabilities, sums.sums, !sums.started);
     sums.started = true;
   };
@@ -279,7 +321,7 @@ inline bool forward_block(const HeadTask& task, const PackedKeys& packed,
       if constexpr (FindsPeaks<Engine>) {
         float peaks[Engine::kPanel];
         fill(peaks, Engine::kPanel, -kInfinity);
-        engine.scores_and_peaks(seen(p).rows, task.dim, buffers.keys,
+        engine.scores_and_peaks(seen(p).rows, task.dim, pack.keys,
                                 buffers.queries + p * buffers.panel_bytes, buffers.slot[0].scores,
                                 peaks);
         softmax_panel<Engine, Exp>(p, seen(p), 0, buffers, background, peaks);
@@ -310,7 +352,6 @@ inline bool forward_block(const HeadTask& task, const PackedKeys& packed,
       p = next;
     }
   }
-  return true;
 }
 
 /// The end of a softmax: what the sums of a row are multiplied by, and its LSE.
@@ -418,13 +459,16 @@ inline bool forward_item(const ForwardItem& item, void* memory) {
   // must not depend on which others are in its item.
   const std::int64_t begin = larger(item.key_begin, seen.begin) / Engine::kKeyBlock;
   const std::int64_t end = smaller(item.key_end, seen.end);
+  const std::int64_t packed_end =
+      item.packs == nullptr ? end : visible_keys(task, 0, task.len_q - 1).end;
   for (std::int64_t key = begin * Engine::kKeyBlock; key < end; key += Engine::kKeyBlock) {
-    const std::int64_t keys = smaller(Engine::kKeyBlock, end - key);
-    const PackedKeys packed{key, keys, round_up(keys, Engine::kKeyStep)};
+    const PackedKeys packed = block_at<Engine>(key, packed_end);
+    const KeyPack<Engine> pack = pack_of(item, packed, buffers, background);
+    if (!*pack.finite && !Engine::kTakesAnything) return false;
     const auto through = [&](std::int64_t p) {
-      if (key + keys == end) store_until(p);
+      if (key + Engine::kKeyBlock >= end) store_until(p);
     };
-    if (!forward_block<Engine, Exp>(task, packed, buffers, background, through)) return false;
+    forward_block<Engine, Exp>(task, packed, pack, buffers, background, through);
   }
   background.finish();
   store_until(buffers.panels);

@@ -23,13 +23,33 @@ inline std::int64_t panel(DType dtype) {
 
 inline void forward(const ForwardItem& item, void* scratch) {
   bool done = false;
+  ForwardItem rest = item;
   if (!is_thin(item)) {
     with_engine(item.heads->dtype, [&](auto choice) {
       using Choice = decltype(choice);
       done = forward_item<typename Choice::Engine, typename Choice::Exp>(item, scratch);
+      rest.packs = nullptr;  // are for this engine alone
     });
   }
-  if (!done) kRest.forward(item, scratch);
+  if (!done) kRest.forward(rest, scratch);
+}
+
+inline void pack_keys(const HeadTask& task, std::int64_t key, void* packs) {
+  bool done = false;
+  with_engine(task.dtype, [&](auto choice) {
+    pack_for_all<typename decltype(choice)::Engine>(task, key, packs);
+    done = true;
+  });
+  if (!done) kRest.pack_keys(task, key, packs);
+}
+
+inline PackedBlock packed_block(DType dtype, std::int64_t dim, std::int64_t dim_v) {
+  PackedBlock block;
+  with_engine(dtype, [&](auto choice) {
+    using Engine = typename decltype(choice)::Engine;
+    block = {Engine::kKeyBlock, bytes_of<KeyPack<Engine>>(dim, dim_v)};
+  });
+  return block.keys > 0 ? block : kRest.packed_block(dtype, dim, dim_v);
 }
 
 inline std::size_t forward_scratch(DType dtype, std::int64_t dim, std::int64_t dim_v,
@@ -122,6 +142,8 @@ const IsaKernels kKernels = {
     .panel = panel,
     .forward = forward,
     .forward_scratch = forward_scratch,
+    .pack_keys = pack_keys,
+    .packed_block = packed_block,
     .merge = merge,
     .row_statistics = row_statistics,
     .backward = backward,
