@@ -287,70 +287,101 @@ inline KeyPack<Engine> pack_of(const ForwardItem& item, const PackedKeys& packed
   return buffers.pack;
 }
 
-/// All panels against a block of keys, one after the other; through(p) is called when those before
-/// p are. The last product may still be in the background afterwards.
-template <ForwardEngine Engine, class Exp, class Through>
-inline void forward_block(const HeadTask& task, const PackedKeys& packed,
-                          const KeyPack<Engine>& pack, const ForwardBuffers<Engine>& buffers,
-                          typename Engine::Background& background, Through&& through) {
-  const auto sees = [&](std::int64_t p) {
-    const auto& panel = buffers.panel[p];
-    return coverage(task, panel.first, panel.last, packed.key, packed.keys) != Coverage::none;
-  };
-  // The keys up to the last that the panel sees.
-  const auto seen = [&](std::int64_t p) -> PackedKeys {
-    const auto& panel = buffers.panel[p];
-    const std::int64_t keys =
-        smaller(packed.keys, visible_keys(task, panel.first, panel.last).end - packed.key);
-    return {packed.key, keys, round_up(keys, Engine::kKeyStep)};
-  };
-  const auto scores = [&](auto& engine, std::int64_t p, int slot) {
-    engine.scores(seen(p).rows, task.dim, pack.keys, buffers.queries + p * buffers.panel_bytes,
-                  buffers.slot[slot].scores);
-  };
-  const auto add_panel = [&](auto& engine, std::int64_t p, int slot) {
-    const PanelSums<Engine::kPanel> sums = buffers.sums_of(p);
-    engine.add_panel(task.dim_v, seen(p).rows, packed.rows, pack.values,
-                     buffers.slot[slot].probabilities, sums.sums, !sums.started);
-    sums.started = true;
-  };
-  if constexpr (!Engine::Background::kOverlaps) {
-    Engine engine;
-    for (std::int64_t p = 0; p < buffers.panels; ++p) {
-      if (!sees(p)) continue;
-      if constexpr (FindsPeaks<Engine>) {
-        float peaks[Engine::kPanel];
-        fill(peaks, Engine::kPanel, -kInfinity);
-        engine.scores_and_peaks(seen(p).rows, task.dim, pack.keys,
-                                buffers.queries + p * buffers.panel_bytes, buffers.slot[0].scores,
-                                peaks);
-        softmax_panel<Engine, Exp>(p, seen(p), 0, buffers, background, peaks);
-      } else {
-        scores(engine, p, 0);
-        softmax_panel<Engine, Exp>(p, seen(p), 0, buffers, background);
-      }
-      add_panel(engine, p, 0);
-      through(p + 1);
-    }
-  } else {
-    // While one panel's exponentials are taken, the scores of the next and the sums of the one
-    // before are multiplied.
-    const auto seeing = [&](std::int64_t p) {
-      while (p < buffers.panels && !sees(p)) ++p;
-      return p;
+/// An item's panels against a block of keys.
+template <ForwardEngine Engine>
+struct BlockOfItem {
+  const HeadTask& task;
+  const ForwardBuffers<Engine>& buffers;
+  PackedKeys packed;
+  KeyPack<Engine> pack;
+
+  /// The first panel from `p` on that sees any of the keys.
+  std::int64_t seeing(std::int64_t p) const {
+    const auto sees = [&](const Panel<Engine::kPanel>& panel) {
+      return coverage(task, panel.first, panel.last, packed.key, packed.keys) != Coverage::none;
     };
-    std::int64_t p = seeing(0);
-    if (p < buffers.panels) scores(background, p, 0);
-    background.finish();
-    for (int slot = 0; p < buffers.panels; slot = 1 - slot) {
-      const std::int64_t next = seeing(p + 1);
-      if (next < buffers.panels) scores(background, next, 1 - slot);
-      softmax_panel<Engine, Exp>(p, seen(p), slot, buffers, background);
-      background.finish();
-      add_panel(background, p, slot);
-      through(p);
-      p = next;
+    while (p < buffers.panels && !sees(buffers.panel[p])) ++p;
+    return p;
+  }
+
+  /// The keys up to the last that the panel sees.
+  PackedKeys seen(std::int64_t p) const {
+    const auto& panel = buffers.panel[p];
+    const std::int64_t end = visible_keys(task, panel.first, panel.last).end;
+    return block_at<Engine>(packed.key, smaller(packed.key + packed.keys, end));
+  }
+
+  const char* queries(std::int64_t p) const { return buffers.queries + p * buffers.panel_bytes; }
+
+  /// By an engine, or in its background.
+  template <class By>
+  void scores(By& by, std::int64_t p, int slot) const {
+    by.scores(seen(p).rows, task.dim, pack.keys, queries(p), buffers.slot[slot].scores);
+  }
+  template <class By>
+  void add_panel(By& by, std::int64_t p, int slot) const {
+    const PanelSums<Engine::kPanel> sums = buffers.sums_of(p);
+    by.add_panel(task.dim_v, seen(p).rows, packed.rows, pack.values,
+                 buffers.slot[slot].probabilities, sums.sums, !sums.started);
+    sums.started = true;
+  }
+};
+
+/// All panels against a block of keys, one after the other; through(p) is called when those before
+/// p are.
+template <ForwardEngine Engine, class Exp, class Through>
+inline void forward_block(const BlockOfItem<Engine>& block, typename Engine::Background& background,
+                          Through&& through) {
+  const auto& buffers = block.buffers;
+  Engine engine;
+  for (std::int64_t p = block.seeing(0); p < buffers.panels; p = block.seeing(p + 1)) {
+    if constexpr (FindsPeaks<Engine>) {
+      float peaks[Engine::kPanel];
+      fill(peaks, Engine::kPanel, -kInfinity);
+      engine.scores_and_peaks(block.seen(p).rows, block.task.dim, block.pack.keys, block.queries(p),
+                              buffers.slot[0].scores, peaks);
+      softmax_panel<Engine, Exp>(p, block.seen(p), 0, buffers, background, peaks);
+    } else {
+      block.scores(engine, p, 0);
+      softmax_panel<Engine, Exp>(p, block.seen(p), 0, buffers, background);
     }
+    block.add_panel(engine, p, 0);
+    through(p + 1);
+  }
+}
+
+/// What a block has done for the one after it.
+struct Begun {
+  bool scores = false;     // of the first panel,
+  int slot = 0;            // which are there
+  std::int64_t panel = 0;  // the last of the block, whose sums may still be in the background
+};
+
+/// The same where products overlap: while one panel's exponentials are taken, the scores of the
+/// next and the sums of the one before are multiplied, also from this block to the one `after` it.
+/// That is null if there is none or if it is not packed yet.
+template <ForwardEngine Engine, class Exp, class Through>
+inline void overlap_block(const BlockOfItem<Engine>& block, const BlockOfItem<Engine>* after,
+                          Begun& begun, typename Engine::Background& background,
+                          Through&& through) {
+  const std::int64_t panels = block.buffers.panels;
+  std::int64_t p = block.seeing(0);
+  if (!begun.scores && p < panels) block.scores(background, p, begun.slot);
+  if (!begun.scores || p == begun.panel) background.finish();
+  begun.scores = false;
+  for (; p < panels; begun.slot = 1 - begun.slot) {
+    const std::int64_t next = block.seeing(p + 1);
+    const bool last = next == panels;
+    const std::int64_t first_after = last && after != nullptr ? after->seeing(0) : panels;
+    begun.scores = first_after < panels;
+    if (!last) block.scores(background, next, 1 - begun.slot);
+    if (begun.scores) after->scores(background, first_after, 1 - begun.slot);
+    softmax_panel<Engine, Exp>(p, block.seen(p), begun.slot, block.buffers, background);
+    background.finish();
+    block.add_panel(background, p, begun.slot);
+    through(p);
+    begun.panel = p;
+    p = next;
   }
 }
 
@@ -425,30 +456,45 @@ inline void store_panel(const ForwardItem& item, std::int64_t p,
   }
 }
 
-/// False, with nothing stored, if the engine cannot take what the data holds.
-template <ForwardEngine Engine, class Exp>
-inline bool forward_item(const ForwardItem& item, void* memory) {
+/// Lays out an item's panels and packs their queries; false if one is not finite.
+template <ForwardEngine Engine>
+inline bool pack_queries(const ForwardItem& item, const ForwardBuffers<Engine>& buffers) {
   constexpr int kPanel = Engine::kPanel;
-  [[maybe_unused]] const typename Engine::Setup setup;
   const HeadTask& task = *item.heads;
-  const std::int64_t rows = item.row_end - item.row_begin;
-  Scratch scratch(memory);
-  const ForwardBuffers<Engine> buffers(scratch, task.dim, task.dim_v, rows);
   bool finite = true;
-  Span seen{task.len_k, 0};
   for (std::int64_t p = 0; p < buffers.panels; ++p) {
-    const std::int64_t row = p * kPanel;
+    const std::int64_t row = item.row_begin + p * kPanel;
     Panel<kPanel>& panel = buffers.panel[p];
-    panel = Panel<kPanel>(item.heads, item.row_begin + row, smaller(kPanel, rows - row));
+    panel = Panel<kPanel>(item.heads, row, smaller(kPanel, item.row_end - row));
     buffers.started[p] = false;
-    const Span span = visible_keys(task, panel.first, panel.last);
-    seen = {smaller(seen.begin, span.begin), larger(seen.end, span.end)};
     finite = Engine::pack_query_panel(
                  [&](std::int64_t lane) { return panel.row_of(&HeadTask::q, lane); }, task.dtype,
                  panel.count, task.dim, buffers.queries + p * buffers.panel_bytes) &&
              finite;
   }
-  if (!finite && !Engine::kTakesAnything) return false;
+  return finite;
+}
+
+/// From the first key that any of an item's panels sees to the last.
+template <ForwardEngine Engine>
+inline Span keys_of_panels(const HeadTask& task, const ForwardBuffers<Engine>& buffers) {
+  Span seen{task.len_k, 0};
+  for (std::int64_t p = 0; p < buffers.panels; ++p) {
+    const Span span = visible_keys(task, buffers.panel[p].first, buffers.panel[p].last);
+    seen = {smaller(seen.begin, span.begin), larger(seen.end, span.end)};
+  }
+  return seen;
+}
+
+/// False, with nothing stored, if the engine cannot take what the data holds.
+template <ForwardEngine Engine, class Exp>
+inline bool forward_item(const ForwardItem& item, void* memory) {
+  [[maybe_unused]] const typename Engine::Setup setup;
+  const HeadTask& task = *item.heads;
+  Scratch scratch(memory);
+  const ForwardBuffers<Engine> buffers(scratch, task.dim, task.dim_v,
+                                       item.row_end - item.row_begin);
+  if (!pack_queries(item, buffers) && !Engine::kTakesAnything) return false;
 
   typename Engine::Background background;
   std::int64_t stored = 0;  // panels; each as soon as it is through, while its sums are near
@@ -457,18 +503,31 @@ inline bool forward_item(const ForwardItem& item, void* memory) {
   };
   // Blocks start at multiples of their size, whatever the item's first query sees: a query's result
   // must not depend on which others are in its item.
+  const Span seen = keys_of_panels(task, buffers);
   const std::int64_t begin = larger(item.key_begin, seen.begin) / Engine::kKeyBlock;
   const std::int64_t end = smaller(item.key_end, seen.end);
   const std::int64_t packed_end =
       item.packs == nullptr ? end : visible_keys(task, 0, task.len_q - 1).end;
-  for (std::int64_t key = begin * Engine::kKeyBlock; key < end; key += Engine::kKeyBlock) {
+  const auto block_of = [&](std::int64_t key) -> BlockOfItem<Engine> {
     const PackedKeys packed = block_at<Engine>(key, packed_end);
-    const KeyPack<Engine> pack = pack_of(item, packed, buffers, background);
-    if (!*pack.finite && !Engine::kTakesAnything) return false;
+    return {task, buffers, packed, pack_of(item, packed, buffers, background)};
+  };
+  [[maybe_unused]] Begun begun;
+  for (std::int64_t key = begin * Engine::kKeyBlock; key < end; key += Engine::kKeyBlock) {
+    const BlockOfItem<Engine> block = block_of(key);
+    if (!*block.pack.finite && !Engine::kTakesAnything) return false;
+    const std::int64_t after = key + Engine::kKeyBlock;
     const auto through = [&](std::int64_t p) {
-      if (key + Engine::kKeyBlock >= end) store_until(p);
+      if (after >= end) store_until(p);
     };
-    forward_block<Engine, Exp>(task, packed, pack, buffers, background, through);
+    if constexpr (!Engine::Background::kOverlaps) {
+      forward_block<Engine, Exp>(block, background, through);
+    } else if (item.packs == nullptr || after >= end) {
+      overlap_block<Engine, Exp>(block, nullptr, begun, background, through);
+    } else {
+      const BlockOfItem<Engine> next = block_of(after);
+      overlap_block<Engine, Exp>(block, &next, begun, background, through);
+    }
   }
   background.finish();
   store_until(buffers.panels);
