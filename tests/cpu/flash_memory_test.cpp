@@ -63,8 +63,9 @@ struct Workspace {
 
 TEST(FlashMemory, ARunAllocatesNothing) {
   const Implementation& flash = Registry::instance().find("flash");
-  for (const char* text : {"b4 s400 h2 d32 fp16 causal", "b4 s400 h2 d32 fp32 sinks bias:hqk bwd",
-                           "lq400,3 lk7,500 h2 d32 fp32 drop0.1 cap5 bwd"}) {
+  for (const char* text :
+       {"b4 s400 h2 d32 fp16 causal", "b1 s700 h1 d32 fp32 causal",
+        "b4 s400 h2 d32 fp32 sinks bias:hqk bwd", "lq400,3 lk7,500 h2 d32 fp32 drop0.1 cap5 bwd"}) {
     const Problem problem = Problem::parse(text);
     test::Operands operands = test::make_operands(problem, 1);
     const Plan plan = flash.plan(problem, {.threads = 2});
