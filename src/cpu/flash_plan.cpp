@@ -66,13 +66,15 @@ std::int64_t rows_of_sharing_item(std::int64_t rows, std::int64_t share) {
 
 /// Whether keys are packed once for all items of their head, ahead of these, and not by each item
 /// for itself: where so many items of so few rows would pack the same that it is worth a meeting of
-/// all threads, there is more than one block of `bytes` to pack, and all take little memory.
+/// all threads, which have enough blocks of `bytes` to pack, and all take little memory.
 bool packs_are_shared(std::int64_t items, std::int64_t rows, std::int64_t blocks,
-                      std::int64_t bytes) {
+                      std::int64_t bytes, int threads) {
   constexpr std::int64_t kManyItems = 4;
   constexpr std::int64_t kFewRows = 512;
   constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
-  return items >= kManyItems && rows < kFewRows && blocks > 1 && blocks <= kMostBytes / bytes;
+  const std::int64_t enough_blocks = std::max(threads / 2, 2);
+  return items >= kManyItems && rows < kFewRows && blocks >= enough_blocks &&
+         blocks <= kMostBytes / bytes;
 }
 
 /// Cuts the `rows` of queries of each of `heads` key heads into items of whole panels.
@@ -90,7 +92,7 @@ void cut_rows(const Problem& problem, std::int64_t rows, std::int64_t heads, Fla
       plan.kernels->packed_block(problem.dtype, problem.dim, problem.value_dim());
   const std::int64_t blocks = ceil_div(problem.keys(), block.keys);
   const std::int64_t items = ceil_div(rows, plan.query_rows);
-  if (!packs_are_shared(items, plan.query_rows, heads * blocks, block.bytes)) return;
+  if (!packs_are_shared(items, plan.query_rows, heads * blocks, block.bytes, plan.threads)) return;
   plan.query_rows = equal_items(rows_of_sharing_item(most, share));
   plan.packed = block;
   plan.packed_blocks = blocks;

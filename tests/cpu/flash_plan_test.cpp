@@ -50,6 +50,7 @@ TEST(FlashPlan, FewOrLargeItemsAndThoseOfOneBlockPackForThemselves) {
         "b1 sq1 sk100000 h2 d64", "b1 sq8 sk8192 h8 hk2 d64", "b1 sq4096 sk100 h1 d64"})
     EXPECT_FALSE(shares_packs(text, 16)) << text;
   EXPECT_FALSE(shares_packs("b1 sq4096 h1 d128", 1));
+  EXPECT_FALSE(shares_packs("b1 sq512 h1 d128", 64)) << "most threads have nothing to pack";
   EXPECT_FALSE(shares_packs("b1 sq4096 h1 d128 bwd", 16));
 }
 
