@@ -63,6 +63,12 @@ const std::vector<Pair> kDims{
     {80, 80},   {96, 96},   {111, 111}, {128, 128}, {129, 129}, {136, 136}, {160, 160}, {192, 192},
     {203, 203}, {224, 224}, {256, 256}, {192, 128}, {64, 256},  {128, 64}};
 
+/// Of 8 heads that lie beside each other, these begin within 16 bytes of 16-bit elements, although
+/// rows begin at multiples of 16: in steps of one, two and four elements, keys and values alike or
+/// not.
+const std::vector<Pair> kDimsWithinChunks{{33, 33},   {66, 66},   {100, 52},  {65, 130},
+                                          {129, 129}, {132, 132}, {201, 201}, {249, 36}};
+
 const std::vector<Pair> kLengths{{1, 1},     {1, 3},     {2, 1},       {1, 147},    {239, 1},
                                  {3, 799},   {799, 3},   {113, 203},   {113, 211},  {128, 217},
                                  {108, 256}, {307, 256}, {640, 128},   {127, 512},  {127, 513},
@@ -173,6 +179,15 @@ class Dealer {
     set_heads(c);
     set_batch(c);
     finish(c);
+    return c;
+  }
+
+  /// As dense, of heads that lie beside each other, each with keys of its own.
+  Case heads_in_rows(Pair lengths, Pair dims, DType dtype) {
+    Case c = dense(lengths, dims, dtype);
+    c.problem.heads = 8;
+    c.problem.heads_k.reset();
+    c.inputs.storage = Storage::contiguous;
     return c;
   }
 
@@ -305,6 +320,17 @@ std::vector<Case> full_grid() {
   for (int i = 0; i < 100; ++i) {
     cases.push_back(dealer.packed(Layout::qkvpacked));
     cases.push_back(dealer.packed(Layout::kvpacked));
+  }
+  for (const Pair pair : {Pair{113, 203}, Pair{307, 256}}) {
+    for (const Pair dims : kDimsWithinChunks) {
+      for (const DType dtype : {DType::fp16, DType::bf16}) {
+        cases.push_back(dealer.heads_in_rows(pair, dims, dtype));
+        Case causal = dealer.heads_in_rows(pair, dims, dtype);
+        causal.problem.causal = true;
+        causal.problem.window = {};
+        cases.push_back(causal);
+      }
+    }
   }
   return cases;
 }

@@ -190,6 +190,23 @@ TEST(FullGrid, HasThousandsOfCasesAndTheLongOnes) {
   }
 }
 
+TEST(FullGrid, HasOddHeadsThatLieBesideEachOtherInWholeRows) {
+  const std::vector<Case> cases = full_grid();
+  for (const DType dtype : {DType::fp16, DType::bf16}) {
+    for (const Pass pass : {Pass::forward, Pass::backward}) {
+      for (const bool causal : {false, true}) {
+        const auto count = std::count_if(cases.begin(), cases.end(), [&](const Case& c) {
+          const Problem& p = c.problem;
+          return p.dtype == dtype && p.pass == pass && p.causal == causal && !p.varlen() &&
+                 p.heads > 1 && p.group() == 1 && p.dim % 8 != 0 && p.heads * p.dim % 8 == 0 &&
+                 p.heads * p.value_dim() % 8 == 0 && c.inputs.storage == Storage::contiguous;
+        });
+        EXPECT_GE(count, 2) << name_of(dtype) << ", causal " << causal;
+      }
+    }
+  }
+}
+
 TEST(KnownTrouble, FlashAttentionIsCorrectOnEveryCase) {
   const Implementation& flash = Registry::instance().find("flash");
   for (const Case& what : known_trouble()) {
