@@ -46,7 +46,8 @@ STROBE_DEVICE void clear_other_heads(Word tile, int first, int first_row = 0) {
   constexpr int kLast = larger(kFirst, dim / kChunkElements);
   constexpr int kCount = kFirst + ceil_div(columns, kChunkElements) - kLast;
   constexpr int kLanes = smaller(rows, 32);  // of a chunk
-#pragma unroll 1                             // for want of registers
+  // For want of registers one after the other.
+#pragma unroll 1
   for (int i = lane_index() / kLanes; i < kCount; i += 32 / kLanes) {
     const int chunk = i < kFirst ? i : i - kFirst + kLast;
     Word kept[4];
@@ -158,7 +159,7 @@ struct RowCopy {
   STROBE_DEVICE void store_chunks_of_tile(Word tile, Storage* to, Wide stride) const {
     constexpr int kChunks = larger(kMostChunks<dim>, 1);
     constexpr int kRounds = ceil_div(most_rows * kMostChunks<dim>, threads);
-    constexpr int kAtOnce = smaller(kRounds, 8);
+    constexpr int kAtOnce = larger(smaller(kRounds, 8), 1);
     const int first = ceil_div(first_column, kChunkElements);
     const int end = (first_column + dim) / kChunkElements;
 #pragma unroll 1
