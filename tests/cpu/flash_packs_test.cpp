@@ -77,23 +77,23 @@ void expect_same_bits_with_packs(const char* text, Spoil&& spoil) {
 
 TEST_P(FlashPacks, SharingDoesNotChangeABit) {
   for (const char* text :
-       {"b1 s700 h1 d64 fp32", "b1 s700 h1 d64 bf16", "b1 s700 h1 d64 fp16",
-        "b2 s650 h2 d64 bf16 causal", "b1 sq300 sk777 h4 hk2 d59 fp32 causal sinks bias:qk",
-        "b1 sq500 sk300 h1 d21 fp16 causal", "b1 s900 h1 d129 fp32 w50:130",
-        "b1 sq200 sk2000 h2 hk1 d40 bf16 w70:0", "b1 s600 h2 d33 bf16 drop0.2 alibi cap7",
-        "b1 sq200 sk2100 h1 d64 fp32", "b1 s500 h1 d40 dv24 fp32",
-        "lq400,0,1,250,3 lk10,300,500,700,0 h3 d21 fp16",
-        "lq600,5 lk1100,1100 h4 hk1 d72 bf16 causal"})
+       {"b1 sq150 sk530 h1 d40 fp32", "b1 sq150 sk1040 h1 d24 bf16", "b1 sq150 sk530 h1 d24 fp16",
+        "b2 sq100 sk540 h2 d24 bf16 causal", "b1 sq150 sk300 h4 hk2 d21 fp32 causal sinks bias:qk",
+        "b1 sq300 sk200 h1 d21 fp16 causal", "b1 sq150 sk600 h1 d59 fp32 w50:130",
+        "b1 sq100 sk1100 h2 hk1 d24 bf16 w70:0", "b1 sq100 sk600 h2 d33 bf16 drop0.2 alibi cap7",
+        "b1 sq100 sk1100 h1 d24 fp32", "b1 sq150 sk530 h1 d40 dv24 fp32",
+        "lq150,0,1,100,3 lk10,300,500,600,0 h3 d21 fp16",
+        "lq200,5 lk600,600 h4 hk1 d24 bf16 causal"})
     expect_same_bits_with_packs(text, [](Operands&) {});
 }
 
 TEST_P(FlashPacks, WhatIsNotFiniteGivesTheSameBits) {
   for (const char* dtype : {"fp32", "bf16", "fp16"}) {
-    const std::string text = std::string("b1 s700 h1 d40 ") + dtype;
+    const std::string text = std::string("b1 sq150 sk700 h1 d24 ") + dtype;
     expect_same_bits_with_packs(
-        text.c_str(), [](Operands& operands) { operands.k.set(333 * 40 + 7, std::nanf("")); });
+        text.c_str(), [](Operands& operands) { operands.k.set(333 * 24 + 7, std::nanf("")); });
     expect_same_bits_with_packs(text.c_str(), [](Operands& operands) {
-      operands.v.set(690 * 40, std::numeric_limits<float>::infinity());
+      operands.v.set(690 * 24, std::numeric_limits<float>::infinity());
     });
   }
 }

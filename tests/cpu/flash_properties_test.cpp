@@ -38,11 +38,10 @@ void expect_same_bits(const Operands& a, const Operands& b, const std::string& w
 }
 
 TEST(FlashProperties, ThreadsDoNotChangeABit) {
-  for (const char* text :
-       {"b2 sq500 sk777 h4 hk2 d40 fp32 causal sinks bias:qk bwd",
-        "b3 s300 h2 d64 bf16 drop0.2 w50:3 bwd", "b1 sq2 sk3000 h2 d64 bf16",
-        "b1 s1500 h1 d64 bf16 causal bwd", "b1 s1100 h1 d64 fp32", "b1 s400 h4 hk1 d72 bf16 causal",
-        "lq400,0,1,250 lk10,300,500,250 h3 d21 fp16 bias:hk alibi bwd"}) {
+  for (const char* text : {"b2 sq500 sk777 h4 hk2 d40 fp32 causal sinks bias:qk bwd",
+                           "b3 s300 h2 d64 bf16 drop0.2 w50:3 bwd", "b1 sq2 sk3000 h2 d64 bf16",
+                           "b1 s1500 h1 d64 bf16 causal bwd", "b1 s400 h4 hk1 d72 bf16 causal",
+                           "lq400,0,1,250 lk10,300,500,250 h3 d21 fp16 bias:hk alibi bwd"}) {
     const Problem problem = Problem::parse(text);
     Operands one = test::make_operands(problem, 5);
     compute(problem, one, 1);
