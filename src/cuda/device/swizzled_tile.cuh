@@ -19,8 +19,8 @@ struct SwizzledTile {
   static constexpr int kLineBytes = 128;
   static constexpr int kPanelBytes = rows * kLineBytes;
   static constexpr bool kEndsNarrow = narrow;
-  static constexpr int kChunks =
-      (kPanels - narrow) * 8 + narrow * kNarrowColumns / 8;  ///< of a row
+  static constexpr int kChunks =  ///< of a row
+      narrow ? (kPanels - 1) * 8 + kNarrowColumns / 8 : kPanels * 8;
   static constexpr int kCopiedBytes = rows * kChunks * 16;
   static constexpr int kAlignment = 1024;  ///< of the first byte: eight lines
   static constexpr int kBytes = round_up(kCopiedBytes, kAlignment);

@@ -71,7 +71,7 @@ class Forward {
   Forward(const driver::Device& device, const Problem& problem,
           const Chosen<HopperForwardConfig>& chosen);
 
-  /// As the kernel knows them.
+  /// What device/warpgroup.cuh calls so.
   struct TileMaps {
     abi::TensorMap whole{};
     abi::TensorMap narrow{};
