@@ -48,12 +48,17 @@ struct PortableForwardConfig {
   int threads() const { return shape.warps * 32; }
 };
 
+/// Columns of the value that a thread block computes.
+constexpr int part_dim(const PortableForwardConfig& config) {
+  const int dim = config.features.value_dim, parts = config.shape.value_parts;
+  return parts == 1 ? dim : ((dim + parts - 1) / parts + 15) / 16 * 16;
+}
+
 /// What kernel.cu lays out: the queries, or the output that takes their place, and the ring.
 constexpr int shared_bytes(const PortableForwardConfig& config) {
   const auto& [features, shape] = config;
   const int element = is_half(features.arithmetic) ? 2 : 4;
-  const int part = (features.value_dim + shape.value_parts - 1) / shape.value_parts;
-  const int pitch = tile_pitch(std::max(features.dim, part), element);
+  const int pitch = tile_pitch(std::max(features.dim, part_dim(config)), element);
   return (shape.block_queries + shape.tile_slots * shape.block_keys) * pitch;
 }
 
@@ -246,6 +251,7 @@ inline jit::KernelDescription description(const PortableForwardConfig& config) {
                     {"kWarps", shape.warps},
                     {"kTileSlots", shape.tile_slots},
                     {"kValueParts", shape.value_parts},
+                    {"kPartDim", part_dim(config)},
                     {"kBlocksPerMultiprocessor", shape.blocks_per_multiprocessor},
                     {"kQueriesInRegisters", shape.queries_in_registers},
                     {"kStepsUnrolled", shape.steps_unrolled}},

@@ -28,15 +28,11 @@ using Storage = Element::Storage;
 using Params = PortableForwardParams;
 
 constexpr bool kExact = config::kArithmetic == Arithmetic::fp32;
+using config::kPartDim;
 using config::kThreads;
 constexpr int kWarpRows = config::kBlockQueries / config::kWarps;
 constexpr int kRowTiles = kWarpRows / 16;
 constexpr int kStep = Multiply::kStep;
-
-/// Columns of the value that a thread block computes.
-constexpr int kPartDim = config::kValueParts == 1
-                             ? config::kValueDim
-                             : round_up(ceil_div(config::kValueDim, config::kValueParts), 16);
 
 using QueryTile = Tile<Storage, config::kBlockQueries, config::kDim>;
 using KeyTile = Tile<Storage, config::kBlockKeys, config::kDim>;
@@ -363,6 +359,8 @@ STROBE_DEVICE bool compute(Output& output, Softmax& softmax, Word query_tile,
 
 extern "C" __global__ void __launch_bounds__(kThreads, config::kBlocksPerMultiprocessor)
     portable_forward(const __grid_constant__ Params params) {
+  static_assert(larger(QueryTile::kBytes, OutputTile::kBytes) + Ring::kBytes <=
+                config::kDynamicSharedBytes);
   extern __shared__ uint4 memory[];
   const Word query_tile = ptx::shared_address(memory);
   Output output;
