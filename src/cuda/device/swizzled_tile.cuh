@@ -37,6 +37,10 @@ struct SwizzledTile {
     }
     return panel * kPanelBytes + row * kLineBytes + (chunk ^ row) % 8 * 16;
   }
+  /// From a chunk of a row to the same chunk eight rows on, which is swizzled alike.
+  STROBE_DEVICE static constexpr Word eight_rows(Word chunk) {
+    return 8 * (is_narrow(chunk / 8) ? kNarrowLine : kLineBytes);
+  }
 
   /// The tile as an operand whose inner axis are the columns: 16 of them from 16 · step on.
   STROBE_DEVICE static unsigned long long along_columns(Word tile, int step) {

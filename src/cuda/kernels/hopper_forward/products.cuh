@@ -34,11 +34,12 @@ STROBE_DEVICE void multiply_again(Scores& scores, Word queries, Word keys) {
   for (Word step = 0; step < kColumns / 16; ++step) {
     Word left[4];
     ptx::load_matrices(left, queries + QueryTile::chunk_offset(query, 2 * step + thread / 16 % 2));
-    const Word first_keys = keys + KeyTile::chunk_offset(thread % 8, 2 * step + thread / 8 % 2);
+    const Word chunk = 2 * step + thread / 8 % 2;
+    const Word first_keys = keys + KeyTile::chunk_offset(thread % 8, chunk);
 #pragma unroll
     for (int c = 0; c < Scores::kColumnTiles; ++c) {
       Word right[2];
-      ptx::load_two_matrices(right, first_keys + 8 * c * KeyTile::kLineBytes);
+      ptx::load_two_matrices(right, first_keys + c * KeyTile::eight_rows(chunk));
       Multiply::add(scores.tile[0][c], Multiply::left(left), Multiply::right(right[0], right[1]));
     }
   }
