@@ -112,8 +112,21 @@ TEST(HopperBackwardVariants, FitAndCanBeReadAgainAndTheUsualOneIsFirst) {
         ASSERT_TRUE(config) << text;
         EXPECT_EQ(hopper_backward::variant_text(config->shape), text);
         EXPECT_LE(shared_bytes(*config), shared_memory_of(90).per_block) << text;
+        EXPECT_TRUE(!config->shape.in_pairs || config->shape.slice_slots == 0)
+            << text << ": pairs add to the sums themselves";
       }
     }
+  }
+}
+
+TEST(HopperBackwardVariants, WhatIsLeftOutIsAsUsual) {
+  const HopperBackwardFeatures features{.dim = 192, .value_dim = 192};
+  const HopperBackwardShape usual = choose_hopper_backward(features).shape;
+  ASSERT_TRUE(usual.in_pairs);
+  for (const char* text : {"64x128", "64x128/2"}) {
+    const auto config = hopper_backward::parse_variant(text, features);
+    ASSERT_TRUE(config) << text;
+    EXPECT_EQ(config->shape, usual) << text;
   }
 }
 

@@ -332,6 +332,7 @@ class Shared {
   static constexpr int kStatistics = kBias + (config::kBias ? kStages * Bias::Tile::kBytes : 0);
   static constexpr int kControl = kStatistics + kStages * kStatisticsBytes;
   static_assert(kControl + sizeof(Control) <= config::kDynamicSharedBytes);
+  static_assert(!config::kInPairs || config::kSliceSlots == 0, "pairs add to the sums themselves");
 
   Word begin_;
   Control* control_;

@@ -19,7 +19,9 @@ std::vector<HopperBackwardShape> worth_trying(const HopperBackwardFeatures& feat
     if (!candidate.serves(features)) continue;
     HopperBackwardShape shape = candidate.shape_for(features);
     for (shape.query_slots = 2; shape.query_slots <= kMostSlots; ++shape.query_slots) {
-      for (shape.slice_slots = 0; shape.slice_slots <= kMostSlots; ++shape.slice_slots) {
+      // Pairs add to the sums themselves.
+      const int most_slices = shape.in_pairs ? 0 : kMostSlots;
+      for (shape.slice_slots = 0; shape.slice_slots <= most_slices; ++shape.slice_slots) {
         const auto same = [&](const auto& s) { return variant_text(s) == variant_text(shape); };
         if (fits({features, shape}) && std::none_of(shapes.begin(), shapes.end(), same))
           shapes.push_back(shape);
@@ -31,11 +33,10 @@ std::vector<HopperBackwardShape> worth_trying(const HopperBackwardFeatures& feat
 
 std::optional<HopperBackwardConfig> parse_variant(std::string_view text,
                                                   const HopperBackwardFeatures& features) {
-  const HopperBackwardShape otherwise;
-  const auto tile =
-      TileText::parse(text, {.first = otherwise.query_slots, .second = otherwise.slice_slots});
-  if (!tile) return std::nullopt;
   const HopperBackwardConfig usual = choose_hopper_backward(features);
+  const auto tile =
+      TileText::parse(text, {.first = usual.shape.query_slots, .second = usual.shape.slice_slots});
+  if (!tile) return std::nullopt;
   if (tile->text() == variant_text(usual.shape)) return usual;
   for (const HopperBackwardShape& shape : worth_trying(features)) {
     if (variant_text(shape) == tile->text()) return HopperBackwardConfig{features, shape};

@@ -12,7 +12,7 @@ namespace strobe::cuda::hopper_backward {
 
 inline constexpr std::string_view kVariantForm =
     "QUERIESxKEYS/QUERY_SLOTS/SLICES that fits into shared memory, with a tile that the kernel has "
-    "for the dim, 2 or 3 slots and 0 to 3 slices (1 if deterministic), such as 64x64/2/1";
+    "for the dim, 2 or 3 slots and 0 to 3 slices (0 for thread blocks in pairs), such as 64x64/2/1";
 
 /// "64x128/3/1"
 std::string variant_text(const HopperBackwardShape& shape);
