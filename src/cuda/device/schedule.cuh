@@ -39,6 +39,11 @@ struct Schedule {
     return item;
   }
 
+  /// That of a sequence of so many blocks by itself, whose heads are a section at most.
+  STROBE_DEVICE Schedule of_one_sequence(int its_blocks) const {
+    return {its_blocks, heads, 1, smaller(heads_per_section, heads)};
+  }
+
   /// A block of one of the heads of all sequences.
   STROBE_DEVICE WorkItem item_of(Word block, Word head) const {
     return {static_cast<int>(block), static_cast<int>(head % static_cast<Word>(heads)),

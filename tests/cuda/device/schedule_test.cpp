@@ -83,6 +83,22 @@ void expect_each_once(const std::vector<std::vector<Taken>>& all, int heads, int
       << all.size() << " take " << heads << " heads of " << tiles_of_head;
 }
 
+TEST(Schedule, ASequenceByItselfHasItsHeadsAsASection) {
+  // As many heads in a section of all sequences as would have 2^32 blocks of the longest.
+  constexpr int kHeads = 32, kBlocks = 1 << 15;
+  const Schedule all{
+      .blocks = 4, .heads = kHeads, .sequences = 4096, .heads_per_section = kHeads * 4096};
+  const Schedule its = all.of_one_sequence(kBlocks);
+  for (const int block : {0, 1, kBlocks - 1}) {
+    for (const int head : {0, kHeads - 1}) {
+      const auto item = its.item<false, 1>(static_cast<Word>(block * kHeads + head));
+      EXPECT_EQ(item.block, block);
+      EXPECT_EQ(item.head, head);
+      EXPECT_EQ(item.sequence, 0);
+    }
+  }
+}
+
 TEST(PairedTiles, AreHandedOutOnceEach) {
   for (const int takers : {1, 2, 7, 132}) {
     for (const int heads : {1, 2, 5, 16, 100, 512}) {

@@ -88,8 +88,8 @@ class Scheduler {
   }
 
   STROBE_DEVICE WorkItem item_at(Word index) {
-    Schedule schedule = {params_.query_blocks, params_.heads, params_.sequences,
-                         params_.heads_per_section};
+    const Schedule schedule = {params_.query_blocks, params_.heads, params_.sequences,
+                               params_.heads_per_section};
     if constexpr (kUnequal) {
       const auto [block, head] = unequal_.place_of(index);
       return schedule.item_of(block, head);
@@ -99,9 +99,8 @@ class Scheduler {
       while (index >= params_.order[place_ + 1].first) ++place_;  // indices only grow
       const SequenceTiles tiles = params_.order[place_];
       const Sequence sequence = sequence_at<true>(params_, tiles.sequence);
-      schedule.blocks = ceil_div(sequence.length_q, kBlockQueries);
-      schedule.sequences = 1;
-      WorkItem item = schedule.item<config::kLastQueriesFirst, 1>(index - tiles.first);
+      const Schedule its = schedule.of_one_sequence(ceil_div(sequence.length_q, kBlockQueries));
+      WorkItem item = its.item<config::kLastQueriesFirst, 1>(index - tiles.first);
       item.sequence = tiles.sequence;
       return item;
     }
