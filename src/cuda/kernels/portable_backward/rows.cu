@@ -60,7 +60,7 @@ STROBE_DEVICE const Storage* end_of(const Params& params, const void* data,
   const auto along = [](Wide stride, Wide count) { return larger(stride, Wide{0}) * (count - 1); };
   return static_cast<const Storage*>(data) +
          (config::kVariableLength
-              ? along(strides.row, params.rows)
+              ? along(strides.row, used_rows(params))
               : along(strides.sequence, params.sequences) + along(strides.row, params.seqlen_q)) +
          along(strides.head, params.heads) + config::kValueDim;
 }
