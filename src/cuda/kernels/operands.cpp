@@ -81,9 +81,4 @@ TensorView PaddedOperands::pad(const TensorView& view, const Copy& copy, std::by
   return room(view, copy, workspace);
 }
 
-void PaddedOperands::cut(const Copy& copy, std::byte* workspace, const TensorView& to,
-                         abi::Stream stream) const {
-  if (copy.dim > 0) padder_->cut(workspace + copy.offset, copy.dim, to, stream);
-}
-
 }  // namespace strobe::cuda

@@ -107,9 +107,8 @@ class PaddedOperands {
   TensorView pad(const TensorView& view, const Copy& copy, std::byte* workspace,
                  abi::Stream stream) const;
 
-  /// For an operand that is written: itself, or the room for its copy, which cut() brings to it.
+  /// Where `pad` leaves what it gives.
   static TensorView room(const TensorView& view, const Copy& copy, std::byte* workspace);
-  void cut(const Copy& copy, std::byte* workspace, const TensorView& to, abi::Stream stream) const;
 
  private:
   const driver::Device& device_;

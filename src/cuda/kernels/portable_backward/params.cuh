@@ -12,8 +12,9 @@ struct RowStatistics {
   float delta;
 };
 
-/// Of q, k, v and dout, rows begin at multiples of 16 bytes and are read in whole chunks of 16
-/// bytes; what lies between a dim and the end of its last chunk must be zero.
+/// If kAligned, rows of operands begin at multiples of 16 bytes and are read in chunks of 16. Where
+/// a dim is no whole number of chunks, an operand is a copy with zeros behind its rows, or is read
+/// by elements.
 ///
 /// The workspace has a row for each query of the batch, head by head: `rows` of them each, dense
 /// sequences one after the other.

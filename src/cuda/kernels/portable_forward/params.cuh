@@ -5,8 +5,9 @@
 
 namespace strobe::cuda {
 
-/// Of q, k and v, rows begin at multiples of 16 bytes and are read in whole chunks of 16 bytes;
-/// what lies between a dim and the end of its last chunk must be zero.
+/// If kAligned, rows of operands begin at multiples of 16 bytes and are read in chunks of 16. Where
+/// a dim is no whole number of chunks, an operand is a copy with zeros behind its rows, or is read
+/// by elements.
 struct PortableForwardParams {
   const void* q;
   const void* k;
