@@ -69,6 +69,10 @@ const std::vector<Pair> kDims{
 const std::vector<Pair> kDimsWithinChunks{{33, 33},   {66, 66},   {100, 52},  {65, 130},
                                           {129, 129}, {132, 132}, {201, 201}, {249, 36}};
 
+/// For keys, values or both no kernel has registers or shared memory in the usual way.
+const std::vector<Pair> kDimsAbove256{{257, 257}, {128, 264}, {264, 40},  {320, 296},
+                                      {21, 511},  {384, 384}, {500, 129}, {512, 512}};
+
 const std::vector<Pair> kLengths{{1, 1},     {1, 3},     {2, 1},       {1, 147},    {239, 1},
                                  {3, 799},   {799, 3},   {113, 203},   {113, 211},  {128, 217},
                                  {108, 256}, {307, 256}, {640, 128},   {127, 512},  {127, 513},
@@ -321,15 +325,24 @@ std::vector<Case> full_grid() {
     cases.push_back(dealer.packed(Layout::qkvpacked));
     cases.push_back(dealer.packed(Layout::kvpacked));
   }
-  for (const Pair pair : {Pair{113, 203}, Pair{307, 256}}) {
+  const auto add_plain_and_causal = [&cases](auto deal) {
+    cases.push_back(deal());
+    Case causal = deal();
+    causal.problem.causal = true;
+    causal.problem.window = {};
+    cases.push_back(causal);
+  };
+  const std::vector<Pair> some_lengths{{113, 203}, {307, 256}};
+  for (const Pair pair : some_lengths) {
     for (const Pair dims : kDimsWithinChunks) {
-      for (const DType dtype : {DType::fp16, DType::bf16}) {
-        cases.push_back(dealer.heads_in_rows(pair, dims, dtype));
-        Case causal = dealer.heads_in_rows(pair, dims, dtype);
-        causal.problem.causal = true;
-        causal.problem.window = {};
-        cases.push_back(causal);
-      }
+      for (const DType dtype : {DType::fp16, DType::bf16})
+        add_plain_and_causal([&] { return dealer.heads_in_rows(pair, dims, dtype); });
+    }
+  }
+  for (const Pair pair : some_lengths) {
+    for (const Pair dims : kDimsAbove256) {
+      for (const DType dtype : kTypes)
+        add_plain_and_causal([&] { return dealer.dense(pair, dims, dtype); });
     }
   }
   return cases;

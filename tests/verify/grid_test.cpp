@@ -207,6 +207,24 @@ TEST(FullGrid, HasOddHeadsThatLieBesideEachOtherInWholeRows) {
   }
 }
 
+TEST(FullGrid, HasDimsAbove256OfKeysOfValuesAndOfBoth) {
+  const std::vector<Case> cases = full_grid();
+  constexpr std::int64_t kMost = 256;
+  for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16}) {
+    for (const Pass pass : {Pass::forward, Pass::backward}) {
+      const auto count = [&](bool keys, bool values) {
+        return std::count_if(cases.begin(), cases.end(), [&](const Case& c) {
+          return c.problem.dtype == dtype && c.problem.pass == pass &&
+                 (c.problem.dim > kMost) == keys && (c.problem.value_dim() > kMost) == values;
+        });
+      };
+      EXPECT_GE(count(true, true), 2) << name_of(dtype);
+      EXPECT_GE(count(true, false), 1) << name_of(dtype);
+      EXPECT_GE(count(false, true), 1) << name_of(dtype);
+    }
+  }
+}
+
 TEST(KnownTrouble, FlashAttentionIsCorrectOnEveryCase) {
   const Implementation& flash = Registry::instance().find("flash");
   for (const Case& what : known_trouble()) {
