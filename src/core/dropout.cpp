@@ -41,9 +41,10 @@ void export_dropout_mask(const Problem& problem, const TensorView& mask) {
   const std::array<std::int64_t, 4> shape = {problem.batch, problem.heads, problem.seqlen_q,
                                              problem.keys()};
   if (mask.dtype != DType::uint8 || mask.rank != 4 || !mask.given() ||
+      mask.device.kind != Device::Kind::cpu ||
       !std::equal(shape.begin(), shape.end(), mask.shape.begin())) {
-    throw InvalidArgument("mask", concat("is ", mask.describe(), ", it must be uint8[",
-                                         joined(shape, ", "), "] on the CPU"));
+    throw InvalidArgument("mask", concat("is ", mask.describe(), " on ", to_string(mask.device),
+                                         ", it must be uint8[", joined(shape, ", "), "] on cpu"));
   }
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t h = 0; h < problem.heads; ++h) {

@@ -54,6 +54,11 @@ TEST(Dropout, ExportChecksTheTensor) {
   EXPECT_THROW(
       export_dropout_mask(problem, TensorView::contiguous(mask.data(), DType::uint8, {1, 1, 4})),
       InvalidArgument);
+  EXPECT_THROW(
+      export_dropout_mask(problem, TensorView::contiguous(mask.data(), DType::uint8, {1, 1, 2, 2},
+                                                          {.kind = Device::Kind::cuda})),
+      InvalidArgument)
+      << "the host writes it";
 }
 
 }  // namespace
