@@ -235,7 +235,7 @@ void validate(const Problem& problem, const Tensors& tensors, Device::Kind devic
                              Operand{"cu_seqlens_k", if_used(varlen, tensors.cu_seqlens_k)},
                              Operand{"out", &tensors.out},  // from here on: backward only
                              Operand{"lse", &tensors.lse},
-                             Operand{"dout", &tensors.dout}};
+                             Operand{"dout", if_used(backward, tensors.dout)}};
   if (!backward) {
     const std::array outputs = {Operand{"out", &tensors.out}, Operand{"lse", &tensors.lse}};
     check_overlap(outputs, std::span(inputs).first(8));

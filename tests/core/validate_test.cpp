@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "strobe/attention.h"
 #include "strobe/error.h"
@@ -188,9 +189,13 @@ void spoil_unused_strides(Tensors& tensors) {
 
 /// Gives what a problem without features has no use for a size that nothing can have, in a place
 /// that is written.
-void spoil_unused_tensors(Tensors& tensors) {
-  for (TensorView* view : {&tensors.bias, &tensors.sinks, &tensors.alibi_slopes,
-                           &tensors.cu_seqlens_q, &tensors.cu_seqlens_k}) {
+void spoil_unused_tensors(const Problem& problem, Tensors& tensors) {
+  std::vector<TensorView*> unused{&tensors.bias, &tensors.sinks, &tensors.alibi_slopes,
+                                  &tensors.cu_seqlens_q, &tensors.cu_seqlens_k};
+  if (problem.pass == Pass::forward)
+    unused.insert(unused.end(), {&tensors.dout, &tensors.dq, &tensors.dk, &tensors.dv,
+                                 &tensors.dbias, &tensors.dsinks});
+  for (TensorView* view : unused) {
     *view = tensors.out;
     view->shape = {INT64_MIN, INT64_MIN, INT64_MAX, INT64_MIN, 1};
     view->strides = {INT64_MIN, INT64_MAX, INT64_MIN, -1, 0};
@@ -212,9 +217,9 @@ TEST(Attention, TensorsThatTheProblemDoesNotUseMayBeAnything) {
     const Implementation& implementation = Registry::instance().find(name);
     test::Operands expected = test::make_operands(backward, 1);
     test::Operands ours = test::make_operands(backward, 1);
-    Tensors tensors = ours.views();
-    spoil_unused_tensors(tensors);
     for (const Problem& problem : {forward, backward}) {
+      Tensors tensors = ours.views();
+      spoil_unused_tensors(problem, tensors);
       test::run(implementation, problem, expected.views());
       test::run(implementation, problem, tensors);
     }
