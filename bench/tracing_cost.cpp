@@ -103,7 +103,7 @@ void measure(const std::string& device, const std::string& problem_text) {
   const Problem problem =
       problem_text.empty() ? lab::default_problem() : Problem::parse(problem_text);
   const Device::Kind kind = device == "cuda" ? Device::Kind::cuda : Device::Kind::cpu;
-  const Implementation& implementation = Registry::instance().best(problem, kind);
+  const Implementation& implementation = Registry::instance().best(problem, {.kind = kind});
   Calls calls(implementation, problem);
   constexpr double kSeconds = 4;
   constexpr int kTogether = 20;

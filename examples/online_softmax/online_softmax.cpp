@@ -59,7 +59,7 @@ class Kernel final : public Implementation {
   std::string_view summary() const override { return "online softmax row by row, an example"; }
   Device::Kind device() const override { return Device::Kind::cpu; }
 
-  Support supports(const Problem& problem) const override {
+  Support supports(const Problem& problem, const PlanOptions& /*options*/) const override {
     Support support;
     const auto need = [&](bool has, const char* feature) {
       if (!has) support.missing.emplace_back(feature);

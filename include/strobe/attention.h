@@ -10,10 +10,10 @@
 namespace strobe {
 
 struct AttentionOptions {
-  std::string implementation{};             ///< by name; empty picks the best
-  Device::Kind device = Device::Kind::cpu;  ///< where to look for the best
-  int threads = 0;                          ///< as in PlanOptions
-  bool deterministic = false;               ///< likewise
+  std::string implementation{};  ///< by name; empty picks the best of the device
+  Device device{};               ///< where the tensors are; its index is that of a GPU
+  int threads = 0;               ///< as in PlanOptions
+  bool deterministic = false;    ///< likewise
 };
 
 /// A planned attention with its workspace: the friendly way in. Plan once, call often.

@@ -33,9 +33,10 @@ struct Tensors {
   TensorView dsinks{};  ///< optional, fp32 [heads]
 };
 
-/// Throws InvalidArgument naming the tensor if the operands do not fit the problem: shape, dtype,
-/// device, null or missing data, strides, overlapping outputs, sequence offsets out of order.
-STROBE_API void validate(const Problem& problem, const Tensors& tensors, Device::Kind device);
+/// Throws InvalidArgument naming the tensor if the operands do not fit the problem, planned for a
+/// device: shape, dtype, device, null or missing data, strides, overlapping outputs, sequence
+/// offsets out of order.
+STROBE_API void validate(const Problem& problem, const Tensors& tensors, Device device);
 
 /// Yes, or the list of what is missing.
 struct Support {
@@ -81,6 +82,7 @@ struct TunedVariant {
 /// each call has its own workspace.
 struct Plan {
   Problem problem{};
+  Device device{};  ///< where all tensors and the workspace must be
   TuningRecord tuning{};
   std::size_t workspace_bytes = 0;
   bool deterministic = true;            ///< the same inputs give the same bits
@@ -109,8 +111,9 @@ class STROBE_API Implementation {
   virtual std::string_view summary() const = 0;
   virtual Device::Kind device() const = 0;
 
-  /// What keeps this implementation from the problem on this machine; empty if nothing does.
-  virtual Support supports(const Problem& problem) const = 0;
+  /// What keeps this implementation from the problem, planned so, on this machine; empty if nothing
+  /// does.
+  virtual Support supports(const Problem& problem, const PlanOptions& options = {}) const = 0;
 
   /// The ways in which it can cut the problem on that device, the usual one first; none if there is
   /// only one. They are thought to fit: what the compiler makes of them is known when it is

@@ -27,7 +27,7 @@ class STROBE_API Registry {
 
   /// The first implementation on that device that supports the problem and is no guest. Throws
   /// Unsupported with what each one misses.
-  const Implementation& best(const Problem& problem, Device::Kind device = Device::Kind::cpu) const;
+  const Implementation& best(const Problem& problem, Device device = {}) const;
 
  private:
   mutable std::mutex mutex_;

@@ -114,14 +114,42 @@ STROBE_API strobe_status strobe_problem_validate(const strobe_problem* problem);
 STROBE_API strobe_status strobe_problem_text(const strobe_problem* problem, char* buffer,
                                              size_t size, size_t* needed);
 
-/* Names of the implementations in order of preference; NULL past the last. */
+/* Names of the implementations in order of preference, "flash" on the CPU and "cuda:flash" on GPUs;
+ * NULL past the last. */
 STROBE_API const char* strobe_implementation_name(size_t index);
 
-/* STROBE_OK if the named implementation supports the problem; STROBE_UNSUPPORTED with what is
- * missing in strobe_last_error() if not. */
+/* STROBE_OK if the named implementation supports the problem, on the first GPU if it is one for
+ * GPUs; STROBE_UNSUPPORTED with what is missing in strobe_last_error() if not. */
 STROBE_API strobe_status strobe_supports(const strobe_problem* problem, const char* implementation);
 
-/* Plans with the named implementation, or the best one on the CPU if NULL. threads 0: all. */
+typedef enum strobe_reference {
+  STROBE_REFERENCE_AUTOMATIC = 0,
+  STROBE_REFERENCE_RUNNING = 1,
+  STROBE_REFERENCE_FIXED = 2
+} strobe_reference;
+
+/* How a problem is planned: the fields of strobe::PlanOptions, and where. Always start from
+ * strobe_plan_options_init. */
+typedef struct strobe_plan_options {
+  size_t struct_size;    /* set by strobe_plan_options_init, lets later versions grow the struct */
+  int32_t device;        /* strobe_device: whose best implementation, where none is named */
+  int32_t device_index;  /* which GPU */
+  int32_t threads;       /* of the CPU; 0: all */
+  int32_t tf32;          /* 0 or 1: fp32 on GPUs may be rounded to TF32 */
+  int32_t deterministic; /* 0 or 1: the backward pass on GPUs gives the same bits in every run */
+  int32_t reference;     /* strobe_reference */
+  const char* variant;   /* NULL: as was tuned, else as usual */
+} strobe_plan_options;
+
+STROBE_API void strobe_plan_options_init(strobe_plan_options* options);
+
+/* Plans with the named implementation, or the best one of the options' device if NULL. */
+STROBE_API strobe_status strobe_plan_create_with(const strobe_problem* problem,
+                                                 const char* implementation,
+                                                 const strobe_plan_options* options,
+                                                 strobe_plan** plan);
+
+/* The same with no option but the threads. */
 STROBE_API strobe_status strobe_plan_create(const strobe_problem* problem,
                                             const char* implementation, int32_t threads,
                                             strobe_plan** plan);
@@ -131,7 +159,8 @@ STROBE_API size_t strobe_plan_workspace_bytes(const strobe_plan* plan);
 /* Name of the implementation and its tuning, one line; lives as long as the plan. */
 STROBE_API const char* strobe_plan_description(const strobe_plan* plan);
 
-/* Computes. `workspace` is aligned to 64 bytes and at least strobe_plan_workspace_bytes long. */
+/* Computes. `workspace` is on the device of the plan, aligned to 64 bytes and at least
+ * strobe_plan_workspace_bytes long. On a GPU the call is ordered on `stream`. */
 STROBE_API strobe_status strobe_run(const strobe_plan* plan, const strobe_tensors* tensors,
                                     void* workspace, size_t workspace_bytes, void* stream);
 

@@ -111,7 +111,7 @@ Habits Guest::habits() const {
   return {.guest = true, .recordable = false, .gives_lse = false};
 }
 
-Support Guest::supports(const Problem& problem) const try {
+Support Guest::supports(const Problem& problem, const PlanOptions& /*options*/) const try {
   return in_python(name_, [&]() -> Support {
     const char* const kind = device_ == Device::Kind::cpu ? "cpu" : "cuda";
     return {nb::cast<std::vector<std::string>>(peer_.attr("missing")(problem, kind))};

@@ -31,7 +31,7 @@ class Guest final : public Implementation {
   std::string_view name() const override { return name_; }
   std::string_view summary() const override { return summary_; }
   Device::Kind device() const override { return device_; }
-  Support supports(const Problem& problem) const override;
+  Support supports(const Problem& problem, const PlanOptions& /*options*/) const override;
   void deliver(const Plan& plan, const Tensors& tensors, Stream stream) const override;
   Habits habits() const override;
 

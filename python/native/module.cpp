@@ -25,21 +25,23 @@ nb::dict explain(nb::handle library, const nb::dict& arrays, const nb::dict& set
     const nb::gil_scoped_release others_may_run;
     return plans().plan(call.key());
   }();
+  const Problem& problem = call.key().problem;
+  const PlanOptions options{.device = call.key().device.index};
   nb::dict passed_over;
   for (const auto* implementation : Registry::instance().all()) {
     if (implementation == planned->implementation) break;
     if (implementation->device() != call.key().device.kind) continue;
     passed_over[full_name(*implementation).c_str()] =
-        nb::cast(implementation->supports(call.key().problem).missing);
+        nb::cast(implementation->supports(problem, options).missing);
   }
   nb::dict tuning;
   for (const auto& [name, value] : planned->plan.tuning) tuning[name.c_str()] = value;
   nb::dict result;
-  result["problem"] = call.key().problem.text();
+  result["problem"] = problem.text();
   result["device"] = to_string(call.key().device);
   result["implementation"] = full_name(*planned->implementation);
   result["summary"] = planned->implementation->summary();
-  result["kernel"] = planned->implementation->supports(call.key().problem).kernel;
+  result["kernel"] = planned->implementation->supports(problem, options).kernel;
   result["tuning"] = tuning;
   result["workspace_bytes"] = planned->plan.workspace_bytes;
   result["passed_over"] = passed_over;

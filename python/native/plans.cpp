@@ -16,7 +16,7 @@ constexpr std::size_t kMostPlans = 64;
 /// By a plain name that of the device, "flash" for "cuda:flash" where the arrays are on a GPU.
 const Implementation& choose(const PlanKey& key) {
   const Registry& registry = Registry::instance();
-  if (key.implementation.empty()) return registry.best(key.problem, key.device.kind);
+  if (key.implementation.empty()) return registry.best(key.problem, key.device);
   for (const auto* implementation : registry.all()) {
     if (implementation->device() == key.device.kind &&
         implementation->name() == key.implementation && !implementation->habits().guest)

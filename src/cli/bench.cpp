@@ -141,7 +141,7 @@ BenchSubject choose_subject(const BenchOptions& options) {
     throw InvalidArgument("--variant", "is of one pass; add --pass forward or --pass backward");
   subject.problem.pass = subject.passes.back();
   subject.implementation = options.implementation.empty()
-                               ? &Registry::instance().best(subject.problem, options.run.kind())
+                               ? &Registry::instance().best(subject.problem, options.run.where())
                                : options.run.find({options.implementation}).front();
   return subject;
 }

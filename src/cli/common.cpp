@@ -24,10 +24,12 @@ std::size_t terminal_width() {
 }  // namespace
 
 Implementations useful_among(const Implementations& implementations,
-                             const std::vector<Problem>& problems) {
+                             const std::vector<Problem>& problems, const PlanOptions& options) {
   Implementations useful;
   for (const Implementation* implementation : implementations) {
-    const auto supported = [&](const Problem& p) { return bool{implementation->supports(p)}; };
+    const auto supported = [&](const Problem& problem) {
+      return bool{implementation->supports(problem, options)};
+    };
     if (std::any_of(problems.begin(), problems.end(), supported)) useful.push_back(implementation);
   }
   return useful.empty() ? implementations : useful;

@@ -13,9 +13,10 @@ namespace strobe::cli {
 
 using Implementations = std::vector<const Implementation*>;
 
-/// Those that support any of the problems; all of them if none does, so that each can say why.
+/// Those that support any of the problems, planned so; all of them if none does, so that each can
+/// say why.
 Implementations useful_among(const Implementations& implementations,
-                             const std::vector<Problem>& problems);
+                             const std::vector<Problem>& problems, const PlanOptions& options);
 
 /// Says on the standard error what kept the clocks of a GPU down while something was timed.
 void warn_of_slowdown(const lab::Benchmark& result);

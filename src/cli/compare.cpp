@@ -198,7 +198,7 @@ Implementations choose_implementations(const CompareOptions& options,
   Implementations all = cpu ? options.run.find({"flash", "gemm", "standard"}) : options.run.all();
   std::erase_if(all, [](const Implementation* each) { return each->habits().guest; });
   all.insert(all.end() - 1, guests.begin(), guests.end());
-  return useful_among(all, problems);
+  return useful_among(all, problems, options.run.plan());
 }
 
 /// The full name of the one that --base names.

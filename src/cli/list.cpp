@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "cli/commands.h"
@@ -15,7 +14,7 @@ namespace {
 
 struct ListOptions {
   std::string problem{};
-  std::optional<Device> device{};
+  RunOptions run{};  ///< of which --device alone can be given
 };
 
 struct Feature {
@@ -33,33 +32,35 @@ constexpr Feature kFeatures[] = {
     {"bias", "s8 bias:bhqk"}, {"sinks", "s8 sinks"},   {"dropout", "s8 drop0.1"},
     {"dv≠d", "s8 d64 dv32"}};
 
-Support support_of(const Implementation& implementation, const Feature& feature) {
+Support support_of(const Implementation& implementation, const Feature& feature,
+                   const PlanOptions& options) {
   Problem problem = Problem::parse(feature.problem);
-  Support support = implementation.supports(problem);
+  Support support = implementation.supports(problem, options);
   if (support || problem.dtype != DType::bf16 || feature.title == name_of(DType::bf16))
     return support;
   problem.dtype = DType::fp32;
-  const Support in_fp32 = implementation.supports(problem);
+  const Support in_fp32 = implementation.supports(problem, options);
   return in_fp32 ? in_fp32 : support;
 }
 
-bool shown(const Implementation& implementation, const std::optional<Device>& device) {
-  return !device || implementation.device() == device->kind;
+/// Where an implementation is looked at: on the device that was asked for, or the first of its
+/// kind.
+std::string device_text(const Implementation& implementation, const PlanOptions& options) {
+  return to_string({.kind = implementation.device(), .index = options.device});
 }
 
-void show_features(const std::optional<Device>& device) {
+void show_features(const RunOptions& run) {
+  const PlanOptions options = run.plan();
   std::vector<lab::Table::Column> columns{{"Implementation"}, {"Device"}};
   for (const Feature& feature : kFeatures) columns.push_back({feature.title});
   lab::Table table(columns);
   std::string absent;
-  for (const Implementation* implementation : Registry::instance().all()) {
-    if (!shown(*implementation, device)) continue;
-    std::vector<std::string> row{full_name(*implementation),
-                                 to_string({.kind = implementation->device()})};
+  for (const Implementation* implementation : run.all()) {
+    std::vector<std::string> row{full_name(*implementation), device_text(*implementation, options)};
     Support support;
     bool anything = false;
     for (const Feature& feature : kFeatures) {
-      support = support_of(*implementation, feature);
+      support = support_of(*implementation, feature, options);
       anything = anything || support;
       row.push_back(support ? "yes" : "-");
     }
@@ -72,14 +73,14 @@ void show_features(const std::optional<Device>& device) {
 }
 
 /// Who supports the problem, and why the others do not. True if somebody does.
-bool show_support(const Problem& problem, const std::optional<Device>& device) {
+bool show_support(const Problem& problem, const RunOptions& run) {
+  const PlanOptions options = run.plan();
   lab::Table table({{"Implementation"}, {"Device"}, {"Supports it"}, {"Kernel"}, {"Missing"}});
   bool anybody = false;
-  for (const Implementation* implementation : Registry::instance().all()) {
-    if (!shown(*implementation, device)) continue;
-    const Support support = implementation->supports(problem);
+  for (const Implementation* implementation : run.all()) {
+    const Support support = implementation->supports(problem, options);
     anybody = anybody || support;
-    table.add_row({full_name(*implementation), to_string({.kind = implementation->device()}),
+    table.add_row({full_name(*implementation), device_text(*implementation, options),
                    support ? "yes" : "no", support ? support.kernel : "",
                    fmt::format("{}", fmt::join(support.missing, "; "))});
   }
@@ -90,10 +91,10 @@ bool show_support(const Problem& problem, const std::optional<Device>& device) {
 /// Implementations and their features, or who supports a problem and why the others do not.
 int list(const ListOptions& options) {
   if (options.problem.empty()) {
-    show_features(options.device);
+    show_features(options.run);
     return kDone;
   }
-  if (show_support(Problem::parse(options.problem), options.device)) return kDone;
+  if (show_support(Problem::parse(options.problem), options.run)) return kDone;
   fmt::print(stderr, "strobe: no implementation in this build supports that problem\n");
   return kNotPossible;
 }
@@ -103,7 +104,7 @@ int list(const ListOptions& options) {
 void add_list(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand("list", "Implementations and their features");
   auto options = std::make_shared<ListOptions>();
-  add_device(*command, options->device);
+  add_device(*command, options->run.device);
   command
       ->add_option("--problem", options->problem,
                    "Say who supports this problem and why the others do not")

@@ -68,7 +68,7 @@ CLI::Option* RunOptions::add_variant_to(CLI::App& command) {
 
 PlanOptions RunOptions::plan() const {
   return {.threads = threads,
-          .device = device.value_or(Device{}).index,
+          .device = where().index,
           .tf32 = tf32,
           .deterministic = deterministic,
           .reference = *parse_softmax_reference(reference),

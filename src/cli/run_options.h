@@ -34,7 +34,8 @@ struct RunOptions {
   PlanOptions plan() const;
 
   /// The CPU if nothing else was asked for.
-  Device::Kind kind() const { return device.value_or(Device{}).kind; }
+  Device where() const { return device.value_or(Device{}); }
+  Device::Kind kind() const { return where().kind; }
 
   /// Throws InvalidArgument naming the GPUs there are if the one asked for is not among them, and
   /// Error with the reason if none can be used.

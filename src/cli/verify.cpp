@@ -40,7 +40,7 @@ Implementations choose_implementations(const VerifyOptions& options,
   std::erase_if(all, [](const Implementation* each) {
     return each->name() == "oracle" || each->name() == lab::kBaselineName;
   });
-  return useful_among(all, problems);
+  return useful_among(all, problems, options.run.plan());
 }
 
 /// A single problem is checked in both passes by its backward pass, which runs the forward pass

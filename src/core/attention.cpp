@@ -20,7 +20,9 @@ const Implementation& choose(const Problem& problem, const AttentionOptions& opt
 }
 
 PlanOptions plan_options(const AttentionOptions& options) {
-  return {.threads = options.threads, .deterministic = options.deterministic};
+  return {.threads = options.threads,
+          .device = options.device.index,
+          .deterministic = options.deterministic};
 }
 
 Problem with_pass(Problem problem, Pass pass) {
@@ -48,7 +50,7 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes, Device device) {
 Attention::Attention(const Problem& problem, const AttentionOptions& options)
     : implementation_(&choose(problem, options)),
       plan_(implementation_->plan(problem, plan_options(options))),
-      workspace_(allocate(plan_.workspace_bytes, {.kind = implementation_->device()})) {}
+      workspace_(allocate(plan_.workspace_bytes, plan_.device)) {}
 
 void Attention::operator()(const Tensors& tensors, Stream stream) {
   implementation_->run(plan_, tensors, workspace_.get(), plan_.workspace_bytes, stream);
@@ -58,8 +60,8 @@ TrainingAttention::TrainingAttention(const Problem& problem, const AttentionOpti
     : implementation_(&choose(with_pass(problem, Pass::backward), options)),
       forward_(implementation_->plan(with_pass(problem, Pass::forward), plan_options(options))),
       backward_(implementation_->plan(with_pass(problem, Pass::backward), plan_options(options))),
-      workspace_(allocate(workspace_bytes(), {.kind = implementation_->device()})),
-      lse_(allocate(lse_bytes(problem), {.kind = implementation_->device()})) {}
+      workspace_(allocate(workspace_bytes(), forward_.device)),
+      lse_(allocate(lse_bytes(problem), forward_.device)) {}
 
 std::size_t TrainingAttention::workspace_bytes() const {
   return std::max(forward_.workspace_bytes, backward_.workspace_bytes);
@@ -67,7 +69,7 @@ std::size_t TrainingAttention::workspace_bytes() const {
 
 TensorView TrainingAttention::kept_lse() const {
   const Problem& problem = forward_.problem;
-  const Device device{.kind = implementation_->device()};
+  const Device device = forward_.device;
   if (problem.varlen())
     return TensorView::contiguous(lse_.get(), DType::fp32, {problem.heads, problem.total_q()},
                                   device);

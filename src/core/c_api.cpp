@@ -1,5 +1,8 @@
 #include <cmath>
 #include <cstring>
+#include <deque>
+#include <limits>
+#include <mutex>
 #include <new>
 #include <string>
 
@@ -25,6 +28,8 @@ static_assert(STROBE_INT32 == static_cast<int>(DType::int32));
 static_assert(STROBE_QKVPACKED == static_cast<int>(Layout::qkvpacked));
 static_assert(STROBE_BACKWARD == static_cast<int>(Pass::backward));
 static_assert(STROBE_CUDA == static_cast<int>(Device::Kind::cuda));
+static_assert(STROBE_REFERENCE_RUNNING == static_cast<int>(SoftmaxReference::running));
+static_assert(STROBE_REFERENCE_FIXED == static_cast<int>(SoftmaxReference::fixed));
 
 thread_local std::string last_error;
 
@@ -79,8 +84,10 @@ std::optional<std::int64_t> optional_size(std::int64_t value) {
   return value == -1 ? std::nullopt : std::optional(value);
 }
 
+/// None of a batch that Problem::validate will refuse.
 std::vector<std::int64_t> copy_lengths(const std::int64_t* lengths, std::int64_t batch) {
-  if (lengths == nullptr) return {};
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (lengths == nullptr || batch < 0 || batch > kMost) return {};
   return {lengths, lengths + batch};
 }
 
@@ -96,16 +103,17 @@ std::optional<Bias> to_bias(int axes) {
               (axes & STROBE_BIAS_QUERY) != 0};
 }
 
+/// The size that a struct says it has.
+void check_size(const char* field, std::size_t size, std::size_t known, const char* init) {
+  if (size != known) {
+    throw InvalidArgument(
+        field, concat("is ", size, ", this library knows ", known, "; start from ", init));
+  }
+}
+
 Problem to_problem(const strobe_problem* pointer) {
   const strobe_problem& from = required(pointer, "problem");
-  if (from.struct_size != sizeof(strobe_problem)) {
-    throw InvalidArgument("problem.struct_size",
-                          concat("is ", from.struct_size, ", this library knows ",
-                                 sizeof(strobe_problem), "; start from strobe_problem_init"));
-  }
-  if (from.batch < 0 || from.batch > (std::int64_t{1} << 31)) {
-    throw InvalidArgument("batch", concat("is ", from.batch, ", allowed is 0 to 2^31"));
-  }
+  check_size("problem.struct_size", from.struct_size, sizeof from, "strobe_problem_init");
   Problem problem{
       .pass = checked_enum("pass", from.pass, Pass::backward),
       .batch = from.batch,
@@ -168,8 +176,27 @@ Tensors to_tensors(const strobe_tensors& from) {
           .dsinks = to_view(from.dsinks, "dsinks")};
 }
 
+PlanOptions to_options(const strobe_plan_options& from) {
+  return {.threads = from.threads,
+          .device = from.device_index,
+          .tf32 = from.tf32 != 0,
+          .deterministic = from.deterministic != 0,
+          .reference = checked_enum("options.reference", from.reference, SoftmaxReference::fixed),
+          .variant = from.variant == nullptr ? "" : from.variant};
+}
+
+/// Names that live as long as the library. Implementations are added, never taken away.
+const char* lasting_name(std::size_t index) {
+  static std::mutex mutex;
+  static auto* const names = new std::deque<std::string>;
+  const std::scoped_lock lock(mutex);
+  const auto all = Registry::instance().all();
+  while (names->size() < all.size()) names->push_back(full_name(*all[names->size()]));
+  return index < names->size() ? (*names)[index].c_str() : nullptr;
+}
+
 std::string describe(const Implementation& implementation, const Plan& plan) {
-  std::string out(implementation.name());
+  std::string out = full_name(implementation);
   for (const auto& [key, value] : plan.tuning) out += concat(" ", key, "=", value);
   return out;
 }
@@ -217,10 +244,7 @@ strobe_status strobe_problem_text(const strobe_problem* problem, char* buffer, s
 
 const char* strobe_implementation_name(size_t index) {
   const char* name = nullptr;
-  guarded([&] {
-    const auto all = Registry::instance().all();
-    if (index < all.size()) name = all[index]->name().data();
-  });
+  guarded([&] { name = lasting_name(index); });
   return name;
 }
 
@@ -234,18 +258,36 @@ strobe_status strobe_supports(const strobe_problem* problem, const char* impleme
   });
 }
 
-strobe_status strobe_plan_create(const strobe_problem* problem, const char* implementation,
-                                 int32_t threads, strobe_plan** plan) {
+void strobe_plan_options_init(strobe_plan_options* options) {
+  if (options == nullptr) return;
+  std::memset(options, 0, sizeof *options);
+  options->struct_size = sizeof *options;
+}
+
+strobe_status strobe_plan_create_with(const strobe_problem* problem, const char* implementation,
+                                      const strobe_plan_options* options, strobe_plan** plan) {
   return guarded([&] {
     required(plan, "plan") = nullptr;
     const Problem wanted = to_problem(problem);
+    const strobe_plan_options& given = required(options, "options");
+    check_size("options.struct_size", given.struct_size, sizeof given, "strobe_plan_options_init");
+    const Device device{checked_enum("options.device", given.device, Device::Kind::cuda),
+                        given.device_index};
     const Registry& registry = Registry::instance();
     const Implementation& chosen =
-        implementation == nullptr ? registry.best(wanted) : registry.find(implementation);
-    Plan made = chosen.plan(wanted, {.threads = threads});
+        implementation == nullptr ? registry.best(wanted, device) : registry.find(implementation);
+    Plan made = chosen.plan(wanted, to_options(given));
     std::string description = describe(chosen, made);
     *plan = new strobe_plan{&chosen, std::move(made), std::move(description)};
   });
+}
+
+strobe_status strobe_plan_create(const strobe_problem* problem, const char* implementation,
+                                 int32_t threads, strobe_plan** plan) {
+  strobe_plan_options options;
+  strobe_plan_options_init(&options);
+  options.threads = threads;
+  return strobe_plan_create_with(problem, implementation, &options, plan);
 }
 
 void strobe_plan_destroy(strobe_plan* plan) {

@@ -45,6 +45,11 @@ void tell_what(Span& span, const Implementation& implementation, const Problem& 
   span.tell("problem", problem.text());
 }
 
+Device device_of(const Implementation& implementation, const PlanOptions& options) {
+  if (implementation.device() == Device::Kind::cpu) return {};
+  return {.kind = implementation.device(), .index = options.device};
+}
+
 }  // namespace
 
 Implementation::~Implementation() = default;
@@ -70,8 +75,8 @@ Plan Implementation::plan(const Problem& problem, const PlanOptions& options) co
   Span span("library", "plan");
   if (span) tell_what(span, *this, problem);
   problem.validate();
-  if (auto support = supports(problem); !support) {
-    throw Unsupported(std::string(name()), std::move(support.missing));
+  if (auto support = supports(problem, options); !support) {
+    throw Unsupported(full_name(*this), std::move(support.missing));
   }
   if (options.threads < 0) {
     throw InvalidArgument("threads",
@@ -82,7 +87,9 @@ Plan Implementation::plan(const Problem& problem, const PlanOptions& options) co
                                             " has only one way to compute this; leave it out"));
   }
   check_pinning();  // rather now than in the middle of a run
-  return make_plan(problem, options);
+  Plan made = make_plan(problem, options);
+  made.device = device_of(*this, options);
+  return made;
 }
 
 void Implementation::run(const Plan& plan, const Tensors& tensors, void* workspace,
@@ -95,7 +102,7 @@ void Implementation::compute(const Plan& plan, const Tensors& tensors, void* wor
                              std::size_t workspace_bytes, Stream stream) const {
   Span span("library", "run");
   if (span) tell_what(span, *this, plan.problem);
-  validate(plan.problem, tensors, device());
+  validate(plan.problem, tensors, plan.device);
   if (plan.problem.pass == Pass::forward && tensors.lse.given() && !habits().gives_lse)
     throw Unsupported(full_name(*this), {"the LSE"});
   if (workspace_bytes < plan.workspace_bytes) {

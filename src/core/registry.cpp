@@ -45,17 +45,16 @@ const Implementation& Registry::find(std::string_view name) const {
                         concat("'", name, "' is not known; there are ", joined(names, ", ")));
 }
 
-const Implementation& Registry::best(const Problem& problem, Device::Kind device) const {
+const Implementation& Registry::best(const Problem& problem, Device device) const {
   problem.validate();
   std::vector<std::string> missing;
   for (const auto* implementation : all()) {
-    if (implementation->device() != device || implementation->habits().guest) continue;
-    const Support support = implementation->supports(problem);
+    if (implementation->device() != device.kind || implementation->habits().guest) continue;
+    const Support support = implementation->supports(problem, {.device = device.index});
     if (support) return *implementation;
     missing.push_back(concat(implementation->name(), " lacks ", joined(support.missing, ", ")));
   }
-  if (missing.empty())
-    missing.push_back(concat("this build has none for ", to_string({.kind = device})));
+  if (missing.empty()) missing.push_back(concat("this build has none for ", to_string(device)));
   throw Unsupported("every implementation", std::move(missing));
 }
 

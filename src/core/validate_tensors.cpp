@@ -69,7 +69,7 @@ void check_reach(const char* name, const TensorView& view) {
 
 class Checker {
  public:
-  explicit Checker(Device::Kind device) : device_(device) {}
+  explicit Checker(Device device) : device_(device) {}
 
   /// Shape, dtype, device, data, strides of one tensor.
   void check(const char* name, const TensorView& view, DType dtype, const Shape& shape) const {
@@ -91,10 +91,10 @@ class Checker {
 
  private:
   void check_memory(const char* name, const TensorView& view) const {
-    if (view.device.kind != device_) {
-      throw InvalidArgument(
-          name, concat("is on ", to_string(view.device), ", this implementation runs on ",
-                       to_string({.kind = device_})));
+    if (view.device.kind != device_.kind || (on_gpu() && view.device.index != device_.index)) {
+      throw InvalidArgument(name, concat("is on ", to_string(view.device),
+                                         ", the plan was made for ", to_string(device_),
+                                         "; all tensors of a call must be where it was made for"));
     }
     if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(view.dtype) != 0) {
       throw InvalidArgument(
@@ -107,7 +107,9 @@ class Checker {
     check_reach(name, view);
   }
 
-  Device::Kind device_;
+  bool on_gpu() const { return device_.kind != Device::Kind::cpu; }
+
+  Device device_;
 };
 
 /// [batch, seqlen, heads, dim], or [rows, heads, dim] with variable lengths.
@@ -175,7 +177,7 @@ void check_overlap(std::span<const Operand> outputs, std::span<const Operand> in
 
 }  // namespace
 
-void validate(const Problem& problem, const Tensors& tensors, Device::Kind device) {
+void validate(const Problem& problem, const Tensors& tensors, Device device) {
   const Checker checker(device);
   const bool varlen = problem.varlen();
   const bool backward = problem.pass == Pass::backward;

@@ -24,7 +24,7 @@ class Flash final : public Implementation {
   }
   Device::Kind device() const override { return Device::Kind::cpu; }
 
-  Support supports(const Problem& problem) const override {
+  Support supports(const Problem& problem, const PlanOptions& /*options*/) const override {
     Support support;
     if (problem.dtype != DType::fp32 && problem.dtype != DType::fp16 &&
         problem.dtype != DType::bf16) {

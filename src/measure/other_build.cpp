@@ -148,7 +148,7 @@ class Adapter final : public Implementation {
   std::string_view summary() const override { return "the same, as another build has it"; }
   Device::Kind device() const override { return Device::Kind::cpu; }
 
-  Support supports(const Problem& problem) const override {
+  Support supports(const Problem& problem, const PlanOptions& /*options*/) const override {
     const strobe_problem c = to_c(problem);
     if (other_.supports(&c, name_.c_str()) == STROBE_OK) return {};
     return {{other_.last_error()}};

@@ -31,7 +31,9 @@ class Oracle final : public Implementation {
   }
   Device::Kind device() const override { return Device::Kind::cpu; }
 
-  Support supports(const Problem& problem) const override { return floating_point_only(problem); }
+  Support supports(const Problem& problem, const PlanOptions& /*options*/) const override {
+    return floating_point_only(problem);
+  }
 
  private:
   Plan make_plan(const Problem& problem, const PlanOptions& options) const override {

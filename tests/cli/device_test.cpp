@@ -59,6 +59,18 @@ TEST(DeviceOption, ListsTheImplementationsOfTheDevice) {
   EXPECT_FALSE(contains(gpu.out, "oracle")) << gpu.out;
 }
 
+TEST(DeviceOption, OfTwoGpusTheOneIsLookedAt) {
+  const std::string old_first = "export STROBE_FAKE_GPU_CAPABILITIES=7.5,9.0;";
+  const Outcome all = on_gpus(2, "list", old_first);
+  EXPECT_EQ(all.status, 0) << all.err;
+  EXPECT_TRUE(contains(all.out, "oracle")) << all.out;
+  EXPECT_TRUE(contains(all.out, "it lacks compute capability 8.0, that of cuda:0")) << all.out;
+  const Outcome second = on_gpus(2, "list --device cuda:1", old_first);
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_TRUE(contains(second.out, "cuda:1")) << second.out;
+  EXPECT_FALSE(contains(second.out, "cuda:0")) << second.out;
+}
+
 TEST(DeviceOption, RefusesImplementationsOfAnother) {
   const Outcome gpu = on_gpus(1, "compare --device cuda --impl gemm --problem s8");
   expect_refusal(gpu, 2, {"cuda:gemm", "is not known", "cuda:flash"});

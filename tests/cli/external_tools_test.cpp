@@ -24,7 +24,7 @@ class OnAGpu final : public Implementation {
   std::string_view name() const override { return "flash"; }
   std::string_view summary() const override { return "for tests"; }
   Device::Kind device() const override { return Device::Kind::cuda; }
-  Support supports(const Problem&) const override { return {}; }
+  Support supports(const Problem&, const PlanOptions&) const override { return {}; }
 
  protected:
   Plan make_plan(const Problem& problem, const PlanOptions&) const override {

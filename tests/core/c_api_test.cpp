@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,41 @@ TEST(CApi, WrongProblemsGiveAStatusAndAMessage) {
   EXPECT_EQ(strobe_problem_validate(&problem), STROBE_INVALID_ARGUMENT);
   EXPECT_TRUE(error_mentions("STROBE_BIAS_KEY"));
   EXPECT_EQ(strobe_problem_validate(nullptr), STROBE_INVALID_ARGUMENT);
+  const int64_t length = 5;  // of which no others may be read
+  problem = sample();
+  problem.lengths_q = problem.lengths_k = &length;
+  problem.batch = int64_t{1} << 31;
+  EXPECT_EQ(strobe_problem_validate(&problem), STROBE_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_mentions("batch is 2147483648, allowed is 0 to 2147483647"))
+      << strobe_last_error();
+}
+
+TEST(CApi, OptionsOfAPlan) {
+  const strobe_problem problem = sample();
+  strobe_plan_options options;
+  strobe_plan_options_init(&options);
+  options.threads = 1;
+  strobe_plan* plan = nullptr;
+  ASSERT_EQ(strobe_plan_create_with(&problem, nullptr, &options, &plan), STROBE_OK)
+      << strobe_last_error();
+  EXPECT_NE(std::string(strobe_plan_description(plan)).find("threads=1"), std::string::npos);
+  strobe_plan_destroy(plan);
+  const auto refused = [&](const char* word) {
+    EXPECT_EQ(strobe_plan_create_with(&problem, nullptr, &options, &plan), STROBE_INVALID_ARGUMENT);
+    EXPECT_TRUE(error_mentions(word)) << strobe_last_error();
+    EXPECT_EQ(plan, nullptr);
+    strobe_plan_options_init(&options);
+  };
+  options.struct_size = 4;
+  refused("strobe_plan_options_init");
+  options.device = 7;
+  refused("options.device is 7");
+  options.reference = 3;
+  refused("options.reference is 3");
+  options.variant = "64x64";
+  refused("variant is '64x64'");
+  EXPECT_EQ(strobe_plan_create_with(&problem, nullptr, nullptr, &plan), STROBE_INVALID_ARGUMENT);
+  EXPECT_TRUE(error_mentions("options is null")) << strobe_last_error();
 }
 
 TEST(CApi, SupportsSaysWhatIsMissing) {
@@ -106,6 +142,10 @@ TEST(CApi, TextAndNames) {
   ASSERT_EQ(strobe_problem_text(&problem, text.data(), text.size(), nullptr), STROBE_OK);
   EXPECT_STREQ(text.c_str(), "b1 sq5 h2 d8 fp32");
   EXPECT_STREQ(strobe_implementation_name(0), "flash");
+  std::set<std::string> names;
+  size_t count = 0;
+  for (; const char* name = strobe_implementation_name(count); ++count) names.insert(name);
+  EXPECT_EQ(names.size(), count) << "each can be asked for by its own";
   EXPECT_EQ(strobe_implementation_name(1000), nullptr);
   EXPECT_STREQ(strobe_version(), "0.1.0");
 }

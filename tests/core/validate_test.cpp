@@ -21,10 +21,10 @@ void expect_blamed(const Problem& problem, const char* field,
                    const std::function<void(Tensors&)>& spoil) {
   test::Operands operands = test::make_operands(problem, 1);
   Tensors tensors = operands.views();
-  ASSERT_NO_THROW(validate(problem, tensors, Device::Kind::cpu)) << problem.text();
+  ASSERT_NO_THROW(validate(problem, tensors, {})) << problem.text();
   spoil(tensors);
   try {
-    validate(problem, tensors, Device::Kind::cpu);
+    validate(problem, tensors, {});
     ADD_FAILURE() << field << " was accepted";
   } catch (const InvalidArgument& error) {
     EXPECT_EQ(error.field(), field) << error.what();
@@ -67,6 +67,27 @@ TEST(ValidateTensors, WrongBackwardOperands) {
   expect_blamed(Problem::parse("s4 d8 fp32 bwd"), "dbias", [](Tensors& t) { t.dbias = t.dout; });
 }
 
+TEST(ValidateTensors, EveryTensorIsOnTheDeviceOfThePlan) {
+  constexpr Device kPlanned{Device::Kind::cuda, 1};
+  const Problem problem = Problem::parse(kForward);
+  test::Operands operands = test::make_operands(problem, 1);
+  Tensors tensors = operands.views();
+  for (TensorView* view : {&tensors.q, &tensors.k, &tensors.v, &tensors.out, &tensors.lse,
+                           &tensors.bias, &tensors.sinks, &tensors.alibi_slopes})
+    view->device = kPlanned;
+  EXPECT_NO_THROW(validate(problem, tensors, kPlanned));
+  tensors.k.device.index = 0;
+  try {
+    validate(problem, tensors, kPlanned);
+    ADD_FAILURE();
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(error.field(), "k");
+    EXPECT_NE(std::string(error.what()).find("is on cuda:0, the plan was made for cuda:1"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(ValidateTensors, WrongSequenceOffsets) {
   const Problem problem = Problem::parse(kVarlen);
   const auto offset = [](TensorView& view, int index, std::int32_t value) {
@@ -86,7 +107,7 @@ TEST(ValidateTensors, ShorterLengthsWithinTheTotalsAreFine) {
   test::Operands operands = test::make_operands(problem, 1);
   Tensors tensors = operands.views();
   static_cast<std::int32_t*>(tensors.cu_seqlens_q.data)[3] = 5;
-  EXPECT_NO_THROW(validate(problem, tensors, Device::Kind::cpu));
+  EXPECT_NO_THROW(validate(problem, tensors, {}));
 }
 
 TEST(Implementation, PlanAndRunCheckTheirArguments) {
@@ -119,7 +140,7 @@ TEST(Registry, FindsAndRefuses) {
         << error.what();
   }
   EXPECT_THROW(registry.best(Problem::parse("s4 int8")), Unsupported);
-  EXPECT_THROW(registry.best(Problem::parse("s4"), Device::Kind::cuda), Unsupported);
+  EXPECT_THROW(registry.best(Problem::parse("s4"), {.kind = Device::Kind::cuda}), Unsupported);
 }
 
 /// Takes everything, and returns what it computes in memory of its own.
@@ -128,7 +149,7 @@ class Visitor final : public Implementation {
   std::string_view name() const override { return "visitor"; }
   std::string_view summary() const override { return "for tests"; }
   Device::Kind device() const override { return Device::Kind::cpu; }
-  Support supports(const Problem&) const override { return {}; }
+  Support supports(const Problem&, const PlanOptions&) const override { return {}; }
   Habits habits() const override { return {.guest = true, .gives_lse = false}; }
   void deliver(const Plan&, const Tensors&, Stream) const override { done += "d"; }
   mutable std::string done{};

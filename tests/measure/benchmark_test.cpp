@@ -20,7 +20,7 @@ class Fake : public Implementation {
   std::string_view name() const override { return "fake"; }
   std::string_view summary() const override { return "for tests"; }
   Device::Kind device() const override { return Device::Kind::cpu; }
-  Support supports(const Problem&) const override { return {}; }
+  Support supports(const Problem&, const PlanOptions&) const override { return {}; }
 
  protected:
   Plan make_plan(const Problem& problem, const PlanOptions&) const override {

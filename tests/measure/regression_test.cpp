@@ -127,7 +127,9 @@ class Spinning final : public Implementation {
   std::string_view name() const override { return "spinning"; }
   std::string_view summary() const override { return "flash, slowed down"; }
   Device::Kind device() const override { return Device::Kind::cpu; }
-  Support supports(const Problem& problem) const override { return flash().supports(problem); }
+  Support supports(const Problem& problem, const PlanOptions& /*options*/) const override {
+    return flash().supports(problem);
+  }
 
  private:
   static const Implementation& flash() { return Registry::instance().find("flash"); }

@@ -18,7 +18,7 @@ class Waits final : public Implementation {
   std::string_view name() const override { return "waits"; }
   std::string_view summary() const override { return "for tests"; }
   Device::Kind device() const override { return Device::Kind::cpu; }
-  Support supports(const Problem&) const override { return {}; }
+  Support supports(const Problem&, const PlanOptions&) const override { return {}; }
   std::vector<std::string> variants(const Problem&, const PlanOptions&) const override {
     return {"900"};
   }

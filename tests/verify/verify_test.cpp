@@ -18,7 +18,7 @@ class Faulty : public Implementation {
   std::string_view name() const override { return "faulty"; }
   std::string_view summary() const override { return "wrong on purpose"; }
   Device::Kind device() const override { return Device::Kind::cpu; }
-  Support supports(const Problem&) const override { return {}; }
+  Support supports(const Problem&, const PlanOptions&) const override { return {}; }
 
  protected:
   Plan make_plan(const Problem& problem, const PlanOptions&) const override {
@@ -90,7 +90,7 @@ struct WrongLse : Faulty {
 };
 
 struct SupportsNothing : Faulty {
-  Support supports(const Problem&) const override { return {{"everything"}}; }
+  Support supports(const Problem&, const PlanOptions&) const override { return {{"everything"}}; }
 };
 
 struct NeedsTooMuchMemory : Faulty {

@@ -36,14 +36,18 @@ Architecture Architecture::parse(std::string_view text) {
 }
 
 Architecture Architecture::of(const driver::Device& device) {
+  if (std::string older = missing(device); !older.empty())
+    throw Unsupported(concat("cuda:", device.index()), {std::move(older)});
   const int major = device.capability_major();
-  const Architecture result{
+  return {
       .major = major, .minor = device.capability_minor(), .specific = major == 9 || major == 10};
-  if (result.number() < kOldest) {
-    throw Unsupported(concat("cuda:", device.index(), " (", device.name(), ")"),
-                      {concat("compute capability 8.0, its own is ", major, ".", result.minor)});
-  }
-  return result;
+}
+
+std::string Architecture::missing(const driver::Device& device) {
+  const int major = device.capability_major(), minor = device.capability_minor();
+  if (10 * major + minor >= kOldest) return {};
+  return concat("compute capability 8.0, that of cuda:", device.index(), " (", device.name(),
+                ") is ", major, ".", minor);
 }
 
 }  // namespace strobe::cuda::jit

@@ -30,6 +30,9 @@ struct Architecture {
   /// That of a device, with its specific instructions where kernels use them. Throws Unsupported if
   /// it is older than sm_80.
   static Architecture of(const driver::Device& device);
+
+  /// What a device lacks that is older than sm_80; empty for the others.
+  static std::string missing(const driver::Device& device);
 };
 
 }  // namespace strobe::cuda::jit

@@ -53,7 +53,7 @@ class Gemm final : public Implementation {
   }
   Device::Kind device() const override { return Device::Kind::cpu; }
 
-  Support supports(const Problem& problem) const override {
+  Support supports(const Problem& problem, const PlanOptions& /*options*/) const override {
     Support support = floating_point_only(problem);
     if (problem.pass == Pass::backward && problem.bias && *problem.bias != Bias{}) {
       support.missing.push_back("the gradient of a bias that is broadcast (has bias:bhqk)");

@@ -1,7 +1,10 @@
 // A driver whose GPUs are memory of the host: copies and fills happen, kernels do nothing. Time is
-// what copies, fills and kernels are said to take, so that tests know it.
-//   STROBE_FAKE_GPUS         how many GPUs there are (1)
-//   STROBE_FAKE_GPU_MEMORY   bytes of each (1 GB)
+// what copies, fills and kernels are said to take, so that tests know it. A thread has the contexts
+// that it has pushed, and what belongs to one device is refused where another's is current.
+//   STROBE_FAKE_GPUS               how many GPUs there are (1)
+//   STROBE_FAKE_GPU_MEMORY         bytes of each (1 GB)
+//   STROBE_FAKE_GPU_CAPABILITIES   compute capabilities, "7.5,9.0" (9.0 of those that it leaves
+//   out)
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +15,10 @@
 enum {
   kSuccess = 0,
   kOutOfMemory = 2,
+  kInvalidContext = 201,
+  kInvalidHandle = 400,
+  kMostDevices = 8,
+  kMostContexts = 16,
   kL2Bytes = 1 << 20,
   kHeader = 256,
   kMostWork = 4096,
@@ -19,7 +26,31 @@ enum {
   kLaunchUs = 10
 };
 
+/// How everything begins that belongs to a device.
+struct Handle {
+  int device;
+};
+
+struct Event {
+  struct Handle handle;
+  double us;
+};
+
+/// Before the memory itself.
+struct Allocation {
+  struct Handle handle;
+  size_t bytes;
+};
+
+/// As far as it is needed of what the driver is given.
+struct LaunchConfig {
+  unsigned extents[6];
+  unsigned shared_bytes;
+  void* stream;
+};
+
 struct Work {
+  int device;
   void* to;  // null: a kernel
   const void* from;
   int byte;
@@ -32,10 +63,11 @@ struct Graph {
 };
 
 static double now_us = 0;
-static int kernels_run = 0;
-static size_t used_bytes = 0;
+static int kernels_run[kMostDevices];
+static size_t used_bytes[kMostDevices];
 static struct Graph* captured = NULL;
-static void* current_context = NULL;
+static _Thread_local void* contexts[kMostContexts];
+static _Thread_local int context_count = 0;
 
 static double setting(const char* name, double otherwise) {
   const char* text = getenv(name);
@@ -46,9 +78,33 @@ static size_t memory_bytes(void) {
   return (size_t)setting("STROBE_FAKE_GPU_MEMORY", 1e9);
 }
 
+static void* current_context(void) {
+  return context_count == 0 ? NULL : contexts[context_count - 1];
+}
+
+/// -1 if no context is current.
+static int current_device(void) {
+  return (int)((char*)current_context() - (char*)0) - 1;
+}
+
+static void* new_handle(size_t bytes) {
+  struct Handle* handle = calloc(1, bytes);
+  handle->device = current_device();
+  return handle;
+}
+
+/// Whether these may be used now; null is the stream that every device has.
+static int usable(const void* one, const void* other) {
+  const int device = current_device();
+  if (device < 0) return kInvalidContext;
+  if (one != NULL && ((const struct Handle*)one)->device != device) return kInvalidHandle;
+  if (other != NULL && ((const struct Handle*)other)->device != device) return kInvalidHandle;
+  return kSuccess;
+}
+
 static size_t free_bytes(void) {
-  const size_t all = memory_bytes();
-  return all > used_bytes ? all - used_bytes : 0;
+  const size_t all = memory_bytes(), used = used_bytes[current_device()];
+  return all > used ? all - used : 0;
 }
 
 static void perform(const struct Work* work) {
@@ -57,12 +113,15 @@ static void perform(const struct Work* work) {
   } else if (work->to != NULL) {
     memset(work->to, work->byte, work->bytes);
   } else {
-    ++kernels_run;
+    ++kernels_run[work->device];
   }
   now_us += kKernelUs;
 }
 
-static int put(struct Work work) {
+static int put(struct Work work, const void* stream) {
+  const int error = usable(stream, NULL);
+  if (error != kSuccess) return error;
+  work.device = current_device();
   if (captured == NULL) {
     if (work.from == NULL) now_us += kLaunchUs;
     perform(&work);
@@ -72,8 +131,8 @@ static int put(struct Work work) {
   return kSuccess;
 }
 
-__attribute__((visibility("default"))) int fake_gpu_kernels_run(void) {
-  return kernels_run;
+__attribute__((visibility("default"))) int fake_gpu_kernels_run(int device) {
+  return kernels_run[device];
 }
 
 API cuDriverGetVersion(int* version) {
@@ -126,8 +185,17 @@ API cuDeviceTotalMem_v2(size_t* bytes, int device) {
   *bytes = memory_bytes();
   return kSuccess;
 }
+/// Ten times the compute capability of a device.
+static int capability(int device) {
+  const char* text = getenv("STROBE_FAKE_GPU_CAPABILITIES");
+  for (; text != NULL && device > 0; --device) {
+    text = strchr(text, ',');
+    if (text != NULL) ++text;
+  }
+  return text == NULL ? 90 : (int)(10 * atof(text) + 0.5);
+}
+
 API cuDeviceGetAttribute(int* value, int attribute, int device) {
-  (void)device;
   switch (attribute) {
     case 16:
       *value = 4;
@@ -136,8 +204,11 @@ API cuDeviceGetAttribute(int* value, int attribute, int device) {
       *value = kL2Bytes;
       break;
     case 75:
-      *value = 9;
-      break;  // compute capability
+      *value = capability(device) / 10;
+      break;
+    case 76:
+      *value = capability(device) % 10;
+      break;
     case 81:
       *value = 228 * 1024;
       break;  // shared memory of a multiprocessor, and of a block
@@ -155,20 +226,22 @@ API cuDevicePrimaryCtxRetain(void** context, int device) {
   return kSuccess;
 }
 API cuCtxPushCurrent_v2(void* context) {
-  current_context = context;
+  if (context_count == kMostContexts) return kInvalidContext;
+  contexts[context_count++] = context;
   return kSuccess;
 }
 API cuCtxPopCurrent_v2(void** context) {
-  *context = current_context;
+  if (context_count == 0) return kInvalidContext;
+  *context = contexts[--context_count];
   return kSuccess;
 }
 API cuCtxGetCurrent(void** context) {
-  *context = current_context;
+  *context = current_context();
   return kSuccess;
 }
 API cuCtxGetDevice(int* device) {
-  *device = (int)((char*)current_context - (char*)0) - 1;
-  return kSuccess;
+  *device = current_device();
+  return *device < 0 ? kInvalidContext : kSuccess;
 }
 
 API cuCtxResetPersistingL2Cache(void) {
@@ -177,16 +250,15 @@ API cuCtxResetPersistingL2Cache(void) {
 
 API cuStreamCreate(void** stream, unsigned flags) {
   (void)flags;
-  *stream = malloc(1);
-  return kSuccess;
+  *stream = new_handle(sizeof(struct Handle));
+  return usable(*stream, NULL);
 }
 API cuStreamDestroy_v2(void* stream) {
   free(stream);
   return kSuccess;
 }
 API cuStreamSynchronize(void* stream) {
-  (void)stream;
-  return kSuccess;
+  return usable(stream, NULL);
 }
 API cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
   (void)stream;
@@ -197,17 +269,16 @@ API cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
 
 API cuEventCreate(void** event, unsigned flags) {
   (void)flags;
-  *event = calloc(1, sizeof(double));
-  return kSuccess;
+  *event = new_handle(sizeof(struct Event));
+  return usable(*event, NULL);
 }
 API cuEventDestroy_v2(void* event) {
   free(event);
   return kSuccess;
 }
 API cuEventRecord(void* event, void* stream) {
-  (void)stream;
-  *(double*)event = now_us;
-  return kSuccess;
+  ((struct Event*)event)->us = now_us;
+  return usable(event, stream);
 }
 API cuEventSynchronize(void* event) {
   (void)event;
@@ -218,28 +289,32 @@ API cuEventQuery(void* event) {
   return kSuccess;
 }
 API cuEventElapsedTime(float* ms, void* start, void* end) {
-  *ms = (float)((*(double*)end - *(double*)start) / 1e3);
-  return kSuccess;
+  *ms = (float)((((struct Event*)end)->us - ((struct Event*)start)->us) / 1e3);
+  return usable(start, end);
 }
 
 API cuMemGetInfo_v2(size_t* left, size_t* total) {
+  if (current_device() < 0) return kInvalidContext;
   *total = memory_bytes();
   *left = free_bytes();
   return kSuccess;
 }
 API cuMemAlloc_v2(void** pointer, size_t bytes) {
   char* memory;
+  if (current_device() < 0) return kInvalidContext;
   if (bytes > free_bytes()) return kOutOfMemory;
   memory = aligned_alloc(kHeader, (bytes + 2 * kHeader - 1) / kHeader * kHeader);
   if (memory == NULL) return kOutOfMemory;
-  *(size_t*)(void*)memory = bytes;
-  used_bytes += bytes;
+  *(struct Allocation*)(void*)memory = (struct Allocation){{current_device()}, bytes};
+  used_bytes[current_device()] += bytes;
   *pointer = memory + kHeader;
   return kSuccess;
 }
 API cuMemFree_v2(void* pointer) {
-  char* memory = (char*)pointer - kHeader;
-  used_bytes -= *(size_t*)(void*)memory;
+  struct Allocation* memory = (void*)((char*)pointer - kHeader);
+  const int error = usable(memory, NULL);
+  if (error != kSuccess) return error;
+  used_bytes[memory->handle.device] -= memory->bytes;
   free(memory);
   return kSuccess;
 }
@@ -253,18 +328,16 @@ API cuMemFreeHost(void* pointer) {
   return kSuccess;
 }
 API cuMemcpyAsync(void* to, const void* from, size_t bytes, void* stream) {
-  (void)stream;
-  return put((struct Work){to, from, 0, bytes});
+  return put((struct Work){.to = to, .from = from, .bytes = bytes}, stream);
 }
 API cuMemsetD8Async(void* to, unsigned char byte, size_t bytes, void* stream) {
-  (void)stream;
-  return put((struct Work){to, NULL, byte, bytes});
+  return put((struct Work){.to = to, .byte = byte, .bytes = bytes}, stream);
 }
 
 API cuModuleLoadData(void** module, const void* image) {
   (void)image;
-  *module = malloc(1);
-  return kSuccess;
+  *module = new_handle(sizeof(struct Handle));
+  return usable(*module, NULL);
 }
 API cuModuleUnload(void* module) {
   free(module);
@@ -296,11 +369,11 @@ API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int
   return kSuccess;
 }
 API cuLaunchKernelEx(const void* config, void* function, void** parameters, void** extra) {
-  (void)config;
-  (void)function;
+  const int error = usable(function, NULL);
   (void)parameters;
   (void)extra;
-  return put((struct Work){NULL, NULL, 0, 0});
+  if (error != kSuccess) return error;
+  return put((struct Work){0}, ((const struct LaunchConfig*)config)->stream);
 }
 
 API cuStreamBeginCapture_v2(void* stream, int mode) {
@@ -323,7 +396,8 @@ API cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long fla
 }
 API cuGraphLaunch(void* exec, void* stream) {
   const struct Graph* graph = exec;
-  (void)stream;
+  const int error = usable(stream, NULL);
+  if (error != kSuccess) return error;
   now_us += kLaunchUs;
   for (size_t i = 0; i < graph->count; ++i) perform(&graph->work[i]);
   return kSuccess;

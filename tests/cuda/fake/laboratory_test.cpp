@@ -33,7 +33,7 @@ class Painter : public Implementation {
   std::string_view name() const override { return "painter"; }
   std::string_view summary() const override { return "for tests"; }
   Device::Kind device() const override { return Device::Kind::cuda; }
-  Support supports(const Problem&) const override { return {}; }
+  Support supports(const Problem&, const PlanOptions&) const override { return {}; }
 
  protected:
   Plan make_plan(const Problem& problem, const PlanOptions& options) const override {
@@ -125,12 +125,12 @@ TEST_F(FakeGpu, AFlushedCacheIsTimedCallByCall) {
 }
 
 TEST_F(FakeGpu, CallsForProfilersFindColdCachesWhereAsked) {
-  int (*kernels_run)() = nullptr;
+  int (*kernels_run)(int) = nullptr;
   ASSERT_TRUE(SharedObject({STROBE_FAKE_GPU}).find("fake_gpu_kernels_run", kernels_run));
   const auto kernels_of = [&](bool cold) {
-    const int before = kernels_run();
+    const int before = kernels_run(0);
     call_only(Painter(), Problem::parse(kMegabyte), std::array{Pass::forward}, {}, 3, cold);
-    return kernels_run() - before;
+    return kernels_run(0) - before;
   };
   EXPECT_EQ(kernels_of(false), 0) << "fills are not counted as such";
   EXPECT_EQ(kernels_of(true), 6) << "each time the cache is read through twice";

@@ -134,15 +134,15 @@ struct SeenPass {
   int at_start = 0, at_stop = 0;
 };
 std::vector<SeenPass> seen_passes;
-int (*kernels_run)() = nullptr;
+int (*kernels_run)(int) = nullptr;
 
 void watch_pass(int starts) {
-  if (starts != 0) seen_passes.emplace_back().at_start = kernels_run();
-  seen_passes.back().at_stop = kernels_run();
+  if (starts != 0) seen_passes.emplace_back().at_start = kernels_run(0);
+  seen_passes.back().at_stop = kernels_run(0);
 }
 
 TEST_F(FakeCupti, CachesAreEmptiedWhenAPassHasStarted) {
-  kernels_run = find<int()>(STROBE_FAKE_GPU, "fake_gpu_kernels_run");
+  kernels_run = find<int(int)>(STROBE_FAKE_GPU, "fake_gpu_kernels_run");
   auto* const watch = find<void(void (*)(int))>(STROBE_FAKE_CUPTI, "fake_cupti_watch_passes");
   seen_passes.clear();
   watch(watch_pass);

@@ -20,8 +20,8 @@ class Cudnn final : public Implementation {
   }
   Device::Kind device() const override { return Device::Kind::cuda; }
 
-  Support supports(const Problem& problem) const override {
-    Support support{.missing = missing_for_kernels()};
+  Support supports(const Problem& problem, const PlanOptions& options) const override {
+    Support support{.missing = missing_for_kernels(options.device)};
     std::size_t version = kWrongGradients + 1;
     if (support) {  // without a GPU the library is not even loaded
       if (found().library) {

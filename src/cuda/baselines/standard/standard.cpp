@@ -17,9 +17,9 @@ class Standard final : public Implementation {
   }
   Device::Kind device() const override { return Device::Kind::cuda; }
 
-  Support supports(const Problem& problem) const override {
+  Support supports(const Problem& problem, const PlanOptions& options) const override {
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-    Support support{.missing = missing_for_kernels()};
+    Support support{.missing = missing_for_kernels(options.device)};
     const auto refuse = [&support](bool is_so, const std::string& what) {
       if (is_so) support.missing.push_back(what);
     };

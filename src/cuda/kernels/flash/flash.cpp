@@ -23,11 +23,11 @@ class Flash final : public Implementation {
   }
   Device::Kind device() const override { return Device::Kind::cuda; }
 
-  Support supports(const Problem& problem) const override {
-    Support support{.missing = missing_for_kernels()};
+  Support supports(const Problem& problem, const PlanOptions& options) const override {
+    Support support{.missing = missing_for_kernels(options.device)};
     for (auto& one : portable_forward::missing(problem)) support.missing.push_back(std::move(one));
     if (!support) return support;
-    const driver::Device& device = driver::Device::current();
+    const driver::Device& device = driver::Device::at(options.device);
     const bool hopper = has_hopper_kernel(problem, device);
     if (problem.pass == Pass::forward) {
       support.kernel = hopper ? "hopper_forward" : "portable_forward";
@@ -40,7 +40,7 @@ class Flash final : public Implementation {
 
   std::vector<std::string> variants(const Problem& problem,
                                     const PlanOptions& options) const override {
-    if (!supports(problem)) return {};
+    if (!supports(problem, options)) return {};
     const auto& device = driver::Device::at(options.device);
     if (!has_hopper_kernel(problem, device)) return {};
     return flash::variants(problem, options, jit::Architecture::of(device),
