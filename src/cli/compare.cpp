@@ -69,14 +69,14 @@ std::vector<lab::Entrant> entrants_of(const Implementations& implementations,
   return entrants;
 }
 
-/// The implementation that the others' speed is told against: the one asked for if it ran, else
-/// the last one that did. In the usual way, unless none ran in that.
+/// The implementation that the others' speed is told against: the one asked for if it may win, else
+/// the last one that may. In the usual way, unless none may in that. Null if none may at all.
 const lab::Benchmark* base_of(const Results& results, const PlanOptions& usual,
                               const std::string& name) {
   const lab::Benchmark* base = nullptr;
   for (const lab::Benchmark& b : results) {
     const bool is_usual = mode_text(b.options, usual).empty();
-    if (!b.timed() || (base != nullptr && !is_usual)) continue;
+    if (!b.may_win() || (base != nullptr && !is_usual)) continue;
     base = &b;
     if (b.implementation == name) break;
   }
@@ -101,7 +101,8 @@ std::vector<std::string> row_of(const lab::Benchmark& b, const std::string& name
   cells.push_back(fmt::format("{:.1f}", static_cast<double>(b.memory.peak()) / 1e6));
   cells.push_back(b.accuracy.measured ? lab::error_text(b.accuracy.max_error) : "-");
   cells.emplace_back(lab::name_of(b.accuracy.verdict));
-  cells.push_back(fmt::format("{:.2f}x", base->measurement.ms.median / ms.median));
+  cells.push_back(b.may_win() ? fmt::format("{:.2f}x", base->measurement.ms.median / ms.median)
+                              : "-");
   return cells;
 }
 
@@ -113,11 +114,11 @@ std::vector<std::string> row_of(const lab::ProductResult& product, const std::st
   return cells;
 }
 
-/// The timed result with the least of something.
+/// The result that may win with the least of something.
 template <class Key>
 Results::const_iterator least(const Results& results, const Key& key) {
   return std::min_element(results.begin(), results.end(), [&](const auto& a, const auto& b) {
-    return a.timed() != b.timed() ? a.timed() : key(a) < key(b);
+    return a.may_win() != b.may_win() ? a.may_win() : key(a) < key(b);
   });
 }
 
@@ -281,7 +282,7 @@ void add_compare(CLI::App& program, int& status) {
       ->type_name("MODE");
   command
       ->add_option("--base", o->base,
-                   "The one that speed-ups are told against; the last one that runs if not given")
+                   "The one that speed-ups are told against; the last that is right if not given")
       ->type_name("NAME");
   command
       ->add_option("--product", o->product,

@@ -107,7 +107,7 @@ int time_passes(BenchOptions options, std::FILE* text, lab::Profile& profile) {
 std::optional<double> speedup_of(const Results& rows, const std::string& implementation) {
   const lab::Benchmark *ours = nullptr, *unfused = nullptr;
   for (const lab::Benchmark& row : rows) {
-    if (!row.timed()) continue;
+    if (!row.may_win()) continue;
     if (row.implementation == implementation) ours = &row;
     if (row.implementation == "standard" || row.implementation == "cuda:standard") unfused = &row;
   }

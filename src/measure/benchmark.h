@@ -47,6 +47,8 @@ struct Benchmark {
 
   Cache cache() const { return policy.cache_on(device.kind); }
   bool timed() const { return !measurement.samples_ms.empty(); }
+  /// Whether the time may be held against others': what failed its check has one too.
+  bool may_win() const { return timed() && status == Status::ok; }
   double flops_per_second(double ms) const { return ms > 0 ? flops / ms * 1e3 : 0; }
 };
 
