@@ -160,7 +160,9 @@ void Contender::finish(Measurement measurement, const SpotCheck* check, bool alo
     if (rounds_to_tf32()) result_.accuracy.verdict = Verdict::not_checked;
     if (result_.accuracy.verdict != Verdict::fail) return;
     result_.status = Status::failed;
-    result_.reason = result_.accuracy.reason;
+    result_.reason =
+        fmt::format("{}; `strobe verify --impl {} --problem \"{}\"` checks every element",
+                    result_.accuracy.reason, result_.implementation, result_.problem.text());
   });
 }
 

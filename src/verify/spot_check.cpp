@@ -28,6 +28,13 @@ constexpr double kBaselineLimit = 5e9;
 constexpr std::size_t kWitnesses = 128;
 constexpr double kWitnessLimit = 2e7;
 
+/// How many query tokens come before those of a sequence.
+std::int64_t tokens_before(const Problem& problem, std::int64_t sequence) {
+  if (!problem.varlen()) return sequence * problem.seqlen_q;
+  const auto first = problem.lengths_q.begin();
+  return std::accumulate(first, first + sequence, std::int64_t{0});
+}
+
 double work(const Problem& p) {
   return static_cast<double>(p.total_q()) * static_cast<double>(p.keys()) *
          static_cast<double>(p.heads) * static_cast<double>(p.dim + p.value_dim());
@@ -103,7 +110,7 @@ std::vector<double> SpotCheck::true_values(const SampledRows& rows) const {
 
 void SpotCheck::ask_rows() {
   rows_ = sample_rows(kRows, 0);
-  questions_.push_back({&Tensors::out, true_values(rows_), {}});
+  questions_.push_back({"out", &Tensors::out, true_values(rows_), {}});
   scope_ = fmt::format("{} rows", rows_.size());
 }
 
@@ -118,9 +125,9 @@ ErrorLevel SpotCheck::error_on_other_rows() const {
 
 void SpotCheck::ask_gradients() {
   OracleResult truth = oracle(operands_.problem(), operands_.tensors(Pass::backward));
-  questions_.push_back({&Tensors::dq, std::move(truth.dq), {}});
-  questions_.push_back({&Tensors::dk, std::move(truth.dk), {}});
-  questions_.push_back({&Tensors::dv, std::move(truth.dv), {}});
+  questions_.push_back({"dq", &Tensors::dq, std::move(truth.dq), {}});
+  questions_.push_back({"dk", &Tensors::dk, std::move(truth.dk), {}});
+  questions_.push_back({"dv", &Tensors::dv, std::move(truth.dv), {}});
   scope_ = "dq, dk, dv";
 }
 
@@ -137,8 +144,7 @@ std::vector<double> SpotCheck::values(const TensorView& view, const SampledRows&
     TensorView tokens = view;
     std::int64_t token = row.query;
     if (problem.varlen()) {
-      const auto first = problem.lengths_q.begin();
-      token += std::accumulate(first, first + row.sequence, std::int64_t{0});
+      token += tokens_before(problem, row.sequence);
     } else {
       tokens = view.select(0, row.sequence);
     }
@@ -156,6 +162,17 @@ std::vector<double> SpotCheck::answer(const Question& question) const {
   return values(view, rows_);
 }
 
+/// Where an element of an answer lies in its tensor. Those of the forward pass are of some rows.
+std::string SpotCheck::index_text(const Question& question, std::int64_t element) const {
+  const TensorView view = operands_.tensors(pass_).*question.view;
+  if (pass_ == Pass::backward) return lab::index_text(view, element);
+  const Problem& problem = operands_.problem();
+  const std::int64_t dim = problem.value_dim();
+  const Row& row = rows_[static_cast<std::size_t>(element / dim)];
+  const std::int64_t token = tokens_before(problem, row.sequence) + row.query;
+  return lab::index_text(view, (token * problem.heads + row.head) * dim + element % dim);
+}
+
 Accuracy SpotCheck::judge() const {
   Accuracy accuracy{.measured = !questions_.empty(), .scope = scope_};
   double sum = 0, count = 0;
@@ -163,13 +180,16 @@ Accuracy SpotCheck::judge() const {
     const std::vector<double> ours = answer(question);
     const auto& bounds = judged_ ? question.baseline : question.oracle;
     const Comparison comparison =
-        compare({ours, bounds, question.oracle}, {.dtype = operands_.problem().dtype,
-                                                  .gradient = pass_ == Pass::backward,
-                                                  .elsewhere = elsewhere_});
+        compare({ours, bounds, question.oracle},
+                {.dtype = operands_.problem().dtype,
+                 .gradient = pass_ == Pass::backward,
+                 .elsewhere = elsewhere_,
+                 .index_text = [&](std::int64_t i) { return index_text(question, i); }});
     accuracy.max_error = std::max(accuracy.max_error, comparison.max_error);
     sum += comparison.mean_error * static_cast<double>(ours.size());
     count += static_cast<double>(ours.size());
-    if (judged_ && !comparison.pass()) accuracy.reason = comparison.reason;
+    if (judged_ && !comparison.pass() && accuracy.reason.empty())
+      accuracy.reason = fmt::format("{}: {}", question.tensor, comparison.reason);
   }
   if (count > 0) accuracy.mean_error = sum / count;
   if (judged_) accuracy.verdict = accuracy.reason.empty() ? Verdict::pass : Verdict::fail;

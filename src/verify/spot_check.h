@@ -21,7 +21,7 @@ struct Accuracy {
   double max_error = 0, mean_error = 0;
   Verdict verdict = Verdict::not_checked;  ///< by the rule
   std::string scope{};                     ///< what was compared, "32 rows", or why nothing was
-  std::string reason{};                    ///< of a failure
+  std::string reason{};  ///< of a failure: the first tensor that fails, and its worst element
 };
 
 /// Checks what a timed run left in its outputs without the cost of a full verification: some rows
@@ -42,6 +42,7 @@ class SpotCheck {
   };
   /// One comparison: an output, its true values and the baseline's.
   struct Question {
+    std::string_view tensor;
     TensorView Tensors::*view;
     std::vector<double> oracle, baseline;
   };
@@ -56,6 +57,7 @@ class SpotCheck {
   void run_baseline();
   ErrorLevel error_on_other_rows() const;
   std::vector<double> answer(const Question& question) const;
+  std::string index_text(const Question& question, std::int64_t element) const;
 
   Operands& operands_;
   Pass pass_;

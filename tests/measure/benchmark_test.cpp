@@ -219,6 +219,13 @@ TEST(Benchmark, EachIsJudgedByItsOwnResult) {
       EXPECT_EQ(result.accuracy.verdict, right ? Verdict::pass : Verdict::fail);
       EXPECT_EQ(result.status, right ? Status::ok : Status::failed);
       EXPECT_TRUE(result.timed());
+      EXPECT_EQ(result.may_win(), right);
+      if (right) continue;
+      EXPECT_TRUE(result.reason.starts_with("out: [0, ")) << result.reason;
+      EXPECT_TRUE(
+          result.reason.ends_with("; `strobe verify --impl fake --problem \"b1 sq40 h2 d8 "
+                                  "fp32\"` checks every element"))
+          << result.reason;
     }
   }
 }

@@ -1,5 +1,6 @@
 #include "verify/spot_check.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "strobe/registry.h"
@@ -29,6 +30,45 @@ TEST(SpotCheck, ASmallErrorInEveryRowFails) {
   auto* const values = static_cast<float*>(out.data);
   for (std::int64_t row = 0; row < 128 * 8; ++row) values[row * 128 + 5] += 2e-6F;
   EXPECT_EQ(check.judge().verdict, Verdict::fail);
+}
+
+/// Raises a column of a contiguous tensor, a little more in every row: the last is the worst.
+void spoil(const TensorView& view, std::int64_t column) {
+  const std::int64_t dim = view.shape[view.rank - 1];
+  auto* const values = static_cast<float*>(view.data);
+  for (std::int64_t row = 0; row < view.elements() / dim; ++row)
+    values[row * dim + column] += 1 + 0.001F * static_cast<float>(row);
+}
+
+TEST(SpotCheck, SaysWhereTheOutputIsWrong) {
+  for (const char* problem : {"b2 sq40 h4 d16 dv8 fp32", "lq40,0,23 h4 d16 dv8 fp32"}) {
+    Operands operands({.problem = Problem::parse(problem)});
+    const SpotCheck check(operands, Pass::forward);
+    Execution::make(Registry::instance().find("flash"), operands, Pass::forward)->run();
+    const TensorView out = operands.tensors(Pass::forward).out;
+    spoil(out, 5);
+    const std::string reason = check.judge().reason;
+    bool found = false;
+    for (std::int64_t i = 5; i < out.elements(); i += 8) {
+      found = found || reason.starts_with(fmt::format("out: {} is {:.9g}, ", index_text(out, i),
+                                                      static_cast<const float*>(out.data)[i]));
+    }
+    EXPECT_TRUE(found) << problem << ": " << reason;
+  }
+}
+
+TEST(SpotCheck, NamesTheFirstGradientThatIsWrong) {
+  Operands operands({.problem = Problem::parse("b1 sq32 h2 d16 fp32 bwd")});
+  const SpotCheck check(operands, Pass::backward);
+  const Implementation& flash = Registry::instance().find("flash");
+  Execution::make(flash, operands, Pass::forward)->run();
+  Execution::make(flash, operands, Pass::backward)->run();
+  const Tensors gradients = operands.tensors(Pass::backward);
+  ASSERT_EQ(check.judge().verdict, Verdict::pass);
+  spoil(gradients.dv, 2);
+  EXPECT_TRUE(check.judge().reason.starts_with("dv: [0, 31, 1, 2] is ")) << check.judge().reason;
+  spoil(gradients.dk, 3);
+  EXPECT_TRUE(check.judge().reason.starts_with("dk: [0, 31, 1, 3] is ")) << check.judge().reason;
 }
 
 TEST(SpotCheck, SaysWhyItDidNotJudge) {
