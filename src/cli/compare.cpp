@@ -218,16 +218,20 @@ std::string choose_base(const CompareOptions& options, const Implementations& im
 
 }  // namespace
 
-std::string machine_text(const RunOptions& run, const lab::Peaks& peaks) {
+std::string hardware_text(const lab::Peaks& peaks) {
   const auto measured = [&peaks](DType dtype) -> std::string {
     const auto rate = peaks.flops_per_second.find(dtype);
     if (rate == peaks.flops_per_second.end()) return "its peaks could not be measured";
     return fmt::format("measured: {} {:.4g} TFLOP/s, memory {:.4g} GB/s", name_of(dtype),
                        rate->second / 1e12, peaks.memory_bytes_per_second() / 1e9);
   };
-  if (run.kind() != Device::Kind::cpu) {
-    const CudaDevice gpu = cuda_status().devices.at(static_cast<std::size_t>(run.device->index));
-    return fmt::format("{}, {}, {}; {}", to_string(*run.device), gpu.name, gpu.architecture,
+  if (peaks.device.kind != Device::Kind::cpu) {
+    const CudaStatus status = cuda_status();
+    if (!status.unavailable.empty())
+      return fmt::format("{}, which cannot be used: {}", to_string(peaks.device),
+                         status.unavailable);
+    const CudaDevice& gpu = status.devices.at(static_cast<std::size_t>(peaks.device.index));
+    return fmt::format("{}, {}, {}; {}", to_string(peaks.device), gpu.name, gpu.architecture,
                        measured(DType::bf16));
   }
   const Machine here = machine();
@@ -245,8 +249,8 @@ std::vector<Results> compare(const CompareOptions& options) {
   lab::RecordWriter records = options.output.records();
   std::FILE* text = options.output.text();
   const lab::Peaks peaks =
-      lab::peaks_of(options.run.device.value_or(Device{}), options.run.threads);
-  fmt::print(text, "{}\n\n", machine_text(options.run, peaks));
+      lab::peaks_of(options.run.device_of(implementations), options.run.threads);
+  fmt::print(text, "{}\n\n", hardware_text(peaks));
   std::vector<Results> all;
   Progress progress(problems.size(), !options.output.quiet);
   for (std::size_t i = 0; i < problems.size(); ++i) {

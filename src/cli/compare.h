@@ -31,7 +31,7 @@ using Results = std::vector<lab::Benchmark>;
 /// of each problem.
 std::vector<Results> compare(const CompareOptions& options);
 
-/// What results are of, in words, with what they are held against.
-std::string machine_text(const RunOptions& run, const lab::Peaks& peaks);
+/// What results are of, in words, with what they are held against: where these peaks are of.
+std::string hardware_text(const lab::Peaks& peaks);
 
 }  // namespace strobe::cli

@@ -95,7 +95,7 @@ int time_passes(BenchOptions options, std::FILE* text, lab::Profile& profile) {
   BenchOutcome outcome = bench(options);
   if (outcome.status != kDone) return outcome.status;
   profile.peaks = outcome.peaks;
-  profile.machine = machine_text(options.run, outcome.peaks);
+  profile.machine = hardware_text(outcome.peaks);
   for (std::size_t i = 0; i < profile.passes.size(); ++i) {
     profile.passes[i].roof = lab::roofline(outcome.results[i], outcome.peaks);
     profile.passes[i].result = std::move(outcome.results[i]);
@@ -116,7 +116,11 @@ std::optional<double> speedup_of(const Results& rows, const std::string& impleme
 }
 
 void compare_passes(const BenchOptions& options, std::FILE* text, lab::Profile& profile) {
-  CompareOptions others{.quick = true, .run = options.run};
+  const SamplingOptions& sampling = options.sampling;
+  CompareOptions others{
+      .quick = true,
+      .run = options.run,
+      .sampling = {.cache = sampling.cache, .l2 = sampling.l2, .no_pin = sampling.no_pin}};
   others.run.variant.clear();
   others.output.instead = text;
   for (const lab::PassProfile& pass : profile.passes)
@@ -190,6 +194,7 @@ int profile_command(ProfileOptions options) {
   if (const int status = time_passes(options.bench, others.bench.file(), profile); status != kDone)
     return status;
   progress.show(1, "strobe compare");
+  options.bench.run.device = profile.peaks.device;  // whose opponents these are, also if not said
   compare_passes(options.bench, others.compare.file(), profile);
   progress.show(2, "strobe info");
   info({.threads = options.bench.run.threads, .output = {.instead = others.info.file()}});

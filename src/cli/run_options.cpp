@@ -94,6 +94,15 @@ bool RunOptions::allows(const Implementation& implementation) const {
   return !device || implementation.device() == kind();
 }
 
+Device RunOptions::device_of(const std::vector<const Implementation*>& implementations) const {
+  if (device) return *device;
+  const bool on_gpu =
+      !implementations.empty() &&
+      std::all_of(implementations.begin(), implementations.end(),
+                  [](const Implementation* each) { return each->device() != Device::Kind::cpu; });
+  return on_gpu ? Device{.kind = Device::Kind::cuda} : Device{};
+}
+
 std::vector<const Implementation*> RunOptions::all() const {
   std::vector<const Implementation*> all = Registry::instance().all();
   std::erase_if(all, [this](const Implementation* each) { return !allows(*each); });

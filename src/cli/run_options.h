@@ -44,6 +44,10 @@ struct RunOptions {
   /// Whether it runs where was asked for: everything does if nothing was.
   bool allows(const Implementation& implementation) const;
 
+  /// Where these run, for what is known of a device: where was asked for, else on the first GPU if
+  /// all of them are for GPUs, else on the CPU.
+  Device device_of(const std::vector<const Implementation*>& implementations) const;
+
   /// All that do.
   std::vector<const Implementation*> all() const;
 

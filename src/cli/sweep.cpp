@@ -85,6 +85,13 @@ std::optional<std::int64_t> recorded_shrink(const SweepOptions& options) {
   return shrink.get<std::int64_t>();
 }
 
+Implementations implementations_of(const std::vector<lab::Point>& points) {
+  Implementations implementations;
+  for (const lab::Point& point : points)
+    implementations.push_back(&Registry::instance().find(point.implementation));
+  return implementations;
+}
+
 void announce_shrink(const SweepOptions& options, const Sweep& sweep, const lab::Pace& pace) {
   if (sweep.shrink == 1) return;
   const std::vector<lab::Point> whole = points_at(sweep, 1);
@@ -224,7 +231,7 @@ int sweep(const SweepOptions& options) {
     return kDone;
   }
   const lab::Peaks peaks =
-      lab::peaks_of(options.run.device.value_or(Device{}), options.run.threads);
+      lab::peaks_of(options.run.device_of(implementations_of(sweep.points)), options.run.threads);
   lab::RecordLog log(options.records_path(), options.force);
   const std::vector<json> records = complete(log, options, sweep, peaks);
   print_results(sweep.form, records);

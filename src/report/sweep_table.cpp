@@ -210,10 +210,11 @@ std::vector<std::string> figures_of(const json& record) {
   const double ms = number(record, "/ms/p50");
   const double interval = number(record, "/ms/ci95/1") - number(record, "/ms/ci95/0");
   const json error = at(record, "/error/max");
+  const double roofline = number(record, "/roofline");
   return {fmt::format("{:.3f}", ms),
           interval > 0 ? fmt::format("{:.1f} %", 100 * interval / 2 / ms) : "-",
           fmt::format("{:.4f}", number(record, "/tflops/p50")),
-          fmt::format("{:.0f} %", 100 * number(record, "/roofline")),
+          roofline > 0 ? fmt::format("{:.0f} %", 100 * roofline) : "-",
           megabytes_text(number(record, "/memory/peak")),
           error.is_number() ? error_text(error.get<double>()) : "-",
           text(record, "/error/rule")};

@@ -129,6 +129,23 @@ TEST(InfoOfGpus, RecordsSayHowTheyAreSetUp) {
   EXPECT_FALSE(devices[1].contains("state")) << "NVML knows the first one alone";
 }
 
+TEST(DeviceOption, PeaksAreThoseOfWhereTheImplementationsRun) {
+  const std::string problem = "--problem 'b1 s8 h1 d16 bf16'";
+  const Outcome gpu = on_gpus(1, "compare --quick --impl cuda:flash " + problem);
+  EXPECT_TRUE(gpu.out.starts_with("cuda:0, Fake GPU, ")) << gpu.out << gpu.err;
+  const Outcome both = on_gpus(1, "compare --quick --impl cuda:flash,flash " + problem);
+  EXPECT_TRUE(contains(both.out.substr(0, both.out.find('\n')), " threads, ")) << both.out;
+  const Outcome none = shell(
+      "STROBE_CUDA_DRIVER=/no/such/driver.so strobe compare --quick --impl cuda:flash " + problem);
+  EXPECT_TRUE(none.out.starts_with("cuda:0, which cannot be used: there is no NVIDIA driver"))
+      << none.out;
+  const Outcome sweep =
+      on_gpus(1,
+              "sweep --impl cuda:flash --batch 1 --nheads 1 --seqlen 8 --headdim 16 --dtype bf16 "
+              "--pass forward -o records >table; cat records");
+  EXPECT_TRUE(json::parse(sweep.out).contains("roof")) << sweep.out << sweep.err;
+}
+
 TEST_F(OnDevice, OutOfMemoryIsARowAndTheNextOneRuns) {
   const std::string little = "STROBE_FAKE_GPU_MEMORY=1000000";
   const Outcome compare = on_gpus(

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/own_implementation.h"
 #include "cli/program.h"
 #include "report/trace_format.h"
+#include "strobe/threads.h"
 
 namespace strobe::test {
 namespace {
@@ -107,6 +109,26 @@ TEST(Profile, LeavesAFolderThatExplainsAProblem) {
   expect_parts(file("roofline.svg"), {"<svg ", "flash forward", "flash backward", "</svg>"});
   for (const char* trace : {"trace_forward.json", "trace_backward.json"})
     expect_chrome_trace(json::parse(file(trace)));
+}
+
+bool seen_pinned = false;
+
+void compute_and_look(const Plan& plan, const Tensors& tensors) {
+  seen_pinned = seen_pinned || threads_pinned();
+  compute_by_oracle(plan, tensors);
+}
+
+TEST(Profile, ComparesAsItTimes) {
+  add_own_implementation("looking", compute_and_look, {.guest = true});
+  std::vector<std::string> arguments{
+      "profile", "--impl",    "looking", "--problem", "b1 s64 h2 d16 fp32", "--no-grad",
+      "--force", "--repeats", "2",       "--out",     fresh_path("profile")};
+  ASSERT_EQ(run_here(arguments).status, 0);
+  ASSERT_TRUE(seen_pinned);
+  seen_pinned = false;
+  arguments.emplace_back("--no-pin");
+  ASSERT_EQ(run_here(arguments).status, 0);
+  EXPECT_FALSE(seen_pinned) << "in the comparison, of which guests are a part";
 }
 
 TEST(Profile, ReplacesOnlyItsOwnFilesAndOnlyWhereAsked) {

@@ -46,6 +46,15 @@ TEST(SweepTable, AListHasARowForEveryRecord) {
                        "         -  -"});
 }
 
+TEST(SweepTable, WithoutARooflineThereIsNoPartOfIt) {
+  json record = table_record("b2 sq8 h1 d8 fp32", 2);
+  record.erase("roofline");
+  expect_lines(
+      list_table(std::vector{record}),
+      {"flash           b2 sq8 h1 d8 fp32      2.000    -   0.5000         -          4.0  "
+       "        -  not-checked"});
+}
+
 TEST(SweepTable, ThroughputHasThePublishedColumns) {
   const std::string table =
       throughput_table(std::vector{table_record("b2 sq8 h1 d16 fp32 causal", 2),

@@ -45,10 +45,17 @@ shift 2
 END
 printf '#!/bin/sh\necho "it is broken" >&2\nexit 3\n' >"$folder/bin/nsys"
 chmod +x "$folder/bin/ncu" "$folder/bin/nsys"
-PATH="$folder/bin:$PATH" "$program" profile --device cuda --impl flash --no-grad --repeats 1 \
+PATH="$folder/bin:$PATH" "$program" profile --impl cuda:flash --no-grad --repeats 1 \
   --problem "b1 sq16 h1 d16 bf16" --out "$folder/profile"
 cd "$folder/profile"
 grep -q "wait for the device" kernel_summary.txt
+grep -q "cuda:0, emulated GPU" SUMMARY.md
+grep -q "^cuda:0, emulated GPU" comparison_results.txt
+grep -q "^cuda:flash " comparison_results.txt
+if grep -q "^standard " comparison_results.txt; then
+  echo "a GPU is compared with the CPU"
+  exit 1
+fi
 grep -q "strobe::forward(float const\*) *kernel" kernel_summary.txt
 grep -q "dram__bytes_read.sum" memory_metrics.txt
 grep -q "sm__pipe_tensor_cycles_active" compute_metrics.txt
