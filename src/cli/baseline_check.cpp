@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "cli/baseline.h"
@@ -43,6 +46,8 @@ struct Verdict {
   Expectation expected{};
   lab::Benchmark now{};
   lab::Judgement judgement{};
+  bool in_turns = false;    ///< with the saved build; otherwise the judgement is by its records
+  std::string why_alone{};  ///< if not, although there is a saved build
 
   bool slower() const { return judgement.change == lab::Change::slower; }
   bool regressed() const { return now.status != lab::Status::ok || slower(); }
@@ -106,6 +111,13 @@ lab::SamplingPolicy policy_of(const json& record) {
 
 // --- Measuring again
 
+/// Why an implementation cannot be timed beside the saved library; "" if it can.
+std::string why_alone(const Implementation& implementation) {
+  if (implementation.habits().guest) return "no saved build has it";
+  const bool cpu = implementation.device() == Device::Kind::cpu;
+  return cpu ? "" : "saved builds are timed on the CPU only";
+}
+
 /// How a check is measured: beside the library that was saved, or alone, against its records.
 class Checker {
  public:
@@ -123,14 +135,10 @@ class Checker {
     }
   }
 
-  bool in_turns() const { return earlier_.has_value(); }
-
-  std::vector<Verdict> judge(const std::vector<Expectation>& expected) const {
-    return in_turns() ? judge_in_turns(expected) : judge_by_records(expected);
-  }
+  std::vector<Verdict> judge(const std::vector<Expectation>& expected) const;
 
  private:
-  std::vector<Verdict> judge_in_turns(const std::vector<Expectation>& expected) const;
+  Verdict judge_in_turns(const Expectation& expected) const;
   std::vector<Verdict> judge_by_records(const std::vector<Expectation>& expected) const;
 
   PlanOptions options_;
@@ -139,18 +147,42 @@ class Checker {
   std::optional<lab::OtherBuild> earlier_{};
 };
 
-std::vector<Verdict> Checker::judge_in_turns(const std::vector<Expectation>& expected) const {
+/// Beside the saved library where that can be done, and the rest by records afterwards.
+std::vector<Verdict> Checker::judge(const std::vector<Expectation>& expected) const {
+  if (!earlier_) return judge_by_records(expected);
   std::vector<Verdict> verdicts;
+  std::vector<Expectation> left;
   Progress progress(expected.size());
   for (const Expectation& each : expected) {
     progress.show(verdicts.size(), each.contest.problem.text());
-    const auto earlier = earlier_->implementation(std::string(each.contest.implementation->name()));
-    lab::Duel duel = lab::time_in_turns(*earlier, each.contest, options_, policy_);
-    const lab::Judgement judgement = lab::judge_pairs(duel.then.measurement.samples_ms,
-                                                      duel.now.measurement.samples_ms, threshold_);
-    verdicts.push_back({each, std::move(duel.now), judgement});
+    verdicts.push_back(judge_in_turns(each));
+    if (!verdicts.back().in_turns) left.push_back(each);
+  }
+  progress.clear();
+  auto by_records = judge_by_records(left);
+  auto next = by_records.begin();
+  for (Verdict& verdict : verdicts) {
+    if (verdict.in_turns) continue;
+    next->why_alone = std::move(verdict.why_alone);
+    verdict = std::move(*next++);
   }
   return verdicts;
+}
+
+/// Or only why not.
+Verdict Checker::judge_in_turns(const Expectation& expected) const {
+  const Implementation& implementation = *expected.contest.implementation;
+  if (std::string why = why_alone(implementation); !why.empty())
+    return {.expected = expected, .why_alone = std::move(why)};
+  const auto earlier = earlier_->implementation(std::string(implementation.name()));
+  lab::Duel duel = lab::time_in_turns(*earlier, expected.contest, options_, policy_);
+  if (duel.then.status != lab::Status::ok)
+    return {.expected = expected,
+            .why_alone = fmt::format("that of the saved build failed: {}", duel.then.reason)};
+  const lab::Judgement judgement = lab::judge_pairs(duel.then.measurement.samples_ms,
+                                                    duel.now.measurement.samples_ms, threshold_);
+  return {
+      .expected = expected, .now = std::move(duel.now), .judgement = judgement, .in_turns = true};
 }
 
 std::vector<Verdict> Checker::judge_by_records(const std::vector<Expectation>& expected) const {
@@ -203,6 +235,25 @@ std::vector<std::string> row_of(const Verdict& verdict) {
           fmt::format("{:.3f}", judgement.now_ms),
           fmt::format("{:+.1f} %", 100 * judgement.slowdown),
           std::string(lab::name_of(judgement.change))};
+}
+
+/// What the times of then are: medians of the saved build, or floors of its records.
+std::string title_of_then(const std::vector<Verdict>& verdicts) {
+  const auto in_turns = [](const Verdict& verdict) { return verdict.in_turns; };
+  if (std::all_of(verdicts.begin(), verdicts.end(), in_turns)) return "Saved build (ms)";
+  return std::none_of(verdicts.begin(), verdicts.end(), in_turns) ? "Floor then (ms)" : "Then (ms)";
+}
+
+/// A sentence for each implementation and reason, on however many problems.
+void tell_why_alone(std::FILE* text, const std::vector<Verdict>& verdicts) {
+  std::set<std::string> told;
+  for (const Verdict& verdict : verdicts) {
+    if (verdict.why_alone.empty()) continue;
+    const std::string sentence =
+        fmt::format("{} is compared with its saved times alone, because {}.\n",
+                    verdict.now.implementation, verdict.why_alone);
+    if (told.insert(sentence).second) fmt::print(text, "{}", sentence);
+  }
 }
 
 /// The one that failed, or became slowest.
@@ -262,7 +313,7 @@ int check(const CheckOptions& options) {
   constexpr auto kRight = lab::Align::right;
   lab::Table table({{"Implementation"},
                     {"Problem"},
-                    {checker.in_turns() ? "Saved build (ms)" : "Floor then (ms)", kRight},
+                    {title_of_then(verdicts), kRight},
                     {"Now (ms)", kRight},
                     {"Change", kRight},
                     {"Verdict"}});
@@ -273,6 +324,7 @@ int check(const CheckOptions& options) {
   std::FILE* const text = options.output.text();
   fmt::print(text, "Baseline '{}' of {}, commit {}\n{}", options.baseline.name,
              first.value("time", "unknown time"), first.value("commit", "unknown"), table.render());
+  tell_why_alone(text, verdicts);
   return conclude(text, verdicts, options.threshold());
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/own_implementation.h"
 #include "cli/program.h"
 
 namespace strobe::test {
@@ -85,6 +86,49 @@ TEST_F(Baseline, KeepsTheLibraryAndTimesItInTurns) {
   EXPECT_TRUE(contains(alone.err, "compared with the saved times alone")) << alone.err;
   std::ofstream(folder_ + "/mine.libstrobe.so") << "no library";
   EXPECT_TRUE(contains(baseline("check mine").err, "cannot be loaded"));
+}
+
+TEST_F(Baseline, JudgesByRecordsWhatTheSavedBuildDoesNotHave) {
+  for (const bool guest : {true, false}) {
+    const std::string name = guest ? "visitor" : "novel";
+    add_own_implementation(name, compute_by_oracle, {.guest = guest});
+    const auto baseline = [this](std::vector<std::string> arguments) {
+      arguments.insert(arguments.begin(), "baseline");
+      arguments.insert(arguments.end(), {"--dir", folder_});
+      return run_here(arguments);
+    };
+    ASSERT_EQ(baseline({"save", name, "--impl", name + ",flash", "--problem", "b1 s64 h2 d16 fp32",
+                        "--repeats", "16"})
+                  .status,
+              0);
+    // In the folder of a program that has the engine within itself there is none.
+    std::filesystem::copy_file(STROBE_LIBRARY, folder_ + "/" + name + ".libstrobe.so");
+    edit(name, [](json& record) {
+      for (json& sample : record["samples"]) sample = 1e-9;  // nobody is as fast as that
+    });
+    const Outcome checked = baseline({"check", name, "--threshold", "500"});
+    EXPECT_EQ(checked.status, 1) << checked.out << checked.err;
+    EXPECT_TRUE(contains(checked.out, "1 of 2 regressed. Worst: " + name)) << checked.out;
+    EXPECT_TRUE(contains(
+        checked.out, name + " is compared with its saved times alone, because " +
+                         (guest ? "no saved build has it." : "that of the saved build failed: ")))
+        << checked.out;
+    EXPECT_TRUE(contains(checked.out, "  Then (ms)")) << checked.out;
+  }
+}
+
+TEST_F(Baseline, JudgesByRecordsWhatRunsOnAGpu) {
+  const std::string on_gpu = "export STROBE_CUDA_DRIVER=" STROBE_FAKE_GPU "; strobe baseline ";
+  const std::string where = " mine --dir " + folder_;
+  const Outcome saved =
+      shell(on_gpu + "save" + where + " --problem 'b1 s64 h2 d16 fp32' --repeats 16");
+  ASSERT_EQ(saved.status, 0) << saved.err;
+  edit("mine", [](json& record) { record["implementation"] = "cuda:flash"; });
+  const Outcome checked = shell(on_gpu + "check" + where);
+  EXPECT_TRUE(contains(checked.out,
+                       "cuda:flash is compared with its saved times alone, because "
+                       "saved builds are timed on the CPU only."))
+      << checked.out << checked.err;
 }
 
 TEST_F(Baseline, IsNotReplacedUnlessForced) {
