@@ -285,6 +285,25 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.column("summary", "Fastest"), ["flash · warm caches"])
         self.assertEqual(self.column("results", "Caches"), ["warm", "cold"])
 
+    def test_modes_and_gpus_are_told_apart(self):
+        fields = page_records.fields_of(1024)
+        usual = {"tf32": False, "deterministic": False, "reference": "automatic"}
+
+        def record(noise, device="cuda:0", **options):
+            return {**page_records.timed("cuda:flash", fields, noise=noise), "device": device,
+                    "options": {**usual, **options}}
+        self.open([record(0.5), record(0.4, tf32=True), record(0.3, deterministic=True),
+                   record(0.2, reference="fixed"), record(0.1, variant="128x64/2"),
+                   record(0, device="cuda:1"), page_records.timed("flash", fields, noise=-0.5)])
+        self.assertEqual(self.column("summary", "Fastest"), ["cuda:flash · cuda:0"])
+        summary = self.find("#summary").text
+        for other in ("tf32", "deterministic", "fixed reference", "128x64/2"):
+            self.assertIn(f"cuda:flash · cuda:0 · {other}", summary)
+        self.assertIn("cuda:flash · cuda:1", summary)
+        self.assertNotIn("measured more than once", summary)
+        self.assertEqual(self.column("results", "Variant"),
+                         ["automatic"] * 4 + ["128x64/2", "automatic", ""])
+
     def test_one_problem_says_what_is_left_out(self):
         fields = page_records.fields_of(1024)
         self.open([page_records.timed(name, fields) for name in ("flash", "standard")])

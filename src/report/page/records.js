@@ -86,6 +86,23 @@ function measuresOf(record) {
   };
 }
 
+/** What options are that were left to the implementation. */
+const kAutomatic = 'automatic';
+
+/** How a GPU was asked to compute, and which; records of the CPU say nothing of it. */
+function modeOf(record) {
+  const options = objectOf(record.options);
+  const given = record.options !== undefined;
+  const device = textOf(record.device);
+  return {
+    gpu: device === 'cpu' ? '' : device,
+    tf32: textOf(options.tf32),
+    deterministic: textOf(options.deterministic),
+    reference: textOf(options.reference),
+    cut: given ? textOf(options.variant) || kAutomatic : '',
+  };
+}
+
 function makeRow(record, index) {
   const machine = objectOf(record.machine);
   const fields = objectOf(record.fields);
@@ -94,6 +111,7 @@ function makeRow(record, index) {
     index,
     fields,
     ...measuresOf(record),
+    ...modeOf(record),
     implementation: textOf(record.implementation) || '(unnamed)',
     problem: textOf(record.problem) || '(no problem given)',
     pass: textOf(record.pass),
@@ -117,8 +135,24 @@ function makeRow(record, index) {
   return row;
 }
 
-/** What a row is told apart by beside its implementation, where a machine has several of them. */
+/**
+ * What a row is told apart by beside its implementation, where a machine has several of them. What
+ * is usual is shown as nothing.
+ */
 const kSettings = [
+  {key: 'gpu', title: 'GPU', show: (value) => value},
+  {key: 'tf32', title: 'TF32', show: (value) => (value === 'true' ? 'tf32' : '')},
+  {
+    key: 'deterministic',
+    title: 'Deterministic',
+    show: (value) => (value === 'true' ? 'deterministic' : '')
+  },
+  {
+    key: 'reference',
+    title: 'Reference',
+    show: (value) => (value === kAutomatic ? '' : `${value} reference`)
+  },
+  {key: 'cut', title: 'Variant', show: (value) => (value === kAutomatic ? '' : value)},
   {
     key: 'threads',
     title: 'Threads',
@@ -172,8 +206,8 @@ function nameVariants(machines) {
     for (const row of machine.rows) {
       row.machineLabel = machine.label;
       const settings = machine.settings.filter(({key}) => row[key]);
-      row.variant =
-          [row.implementation, ...settings.map(({key, show}) => show(row[key]))].join(' · ');
+      const shown = settings.map(({key, show}) => show(row[key]));
+      row.variant = [row.implementation, ...shown].filter(Boolean).join(' · ');
     }
   }
 }
