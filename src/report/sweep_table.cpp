@@ -37,6 +37,11 @@ bool timed(const json& record) {
   return record.contains("ms");
 }
 
+/// Whether its time may stand without its check beside it.
+bool may_win(const json& record) {
+  return timed(record) && text(record, "/status") == "ok";
+}
+
 /// The words of a problem's text but for the pass and the sizes of these letters.
 std::string rest_of(const json& record, std::initializer_list<std::string_view> letters) {
   std::istringstream words(text(record, "/problem"));
@@ -97,7 +102,7 @@ std::vector<std::string> throughput_row(std::initializer_list<const json*> passe
     ms += number(*pass, "/ms/p50");
     work += number(*pass, "/ms/p50") * number(*pass, "/tflops/p50");
     peak = std::max(peak, number(*pass, "/memory/peak"));
-    if (timed(*pass)) continue;
+    if (may_win(*pass)) continue;
     for (const auto& cell : {text(*pass, "/status"), std::string("-"), std::string("-")}) {
       row.push_back(cell);
     }
@@ -147,12 +152,12 @@ std::vector<std::string> distinct(const std::vector<const json*>& records, const
 
 std::string time_cell(const json* record) {
   if (record == nullptr) return "-";
-  return timed(*record) ? fmt::format("{:.3f}", number(*record, "/ms/p50"))
-                        : text(*record, "/status");
+  return may_win(*record) ? fmt::format("{:.3f}", number(*record, "/ms/p50"))
+                          : text(*record, "/status");
 }
 
 std::string speed_up_cell(const json* base, const json* other) {
-  const bool both = base != nullptr && other != nullptr && timed(*base) && timed(*other);
+  const bool both = base != nullptr && other != nullptr && may_win(*base) && may_win(*other);
   return both ? fmt::format("{:.2f}x", number(*base, "/ms/p50") / number(*other, "/ms/p50")) : "-";
 }
 
@@ -162,7 +167,8 @@ std::string memory_cell(const std::vector<const json*>& records, const json& pro
   double peak = 0;
   for (const char* pass : {"forward", "backward"}) {
     const json* record = find(records, problem, pass, implementation);
-    if (record != nullptr && timed(*record)) peak = std::max(peak, number(*record, "/memory/peak"));
+    if (record != nullptr && may_win(*record))
+      peak = std::max(peak, number(*record, "/memory/peak"));
   }
   return peak > 0 ? megabytes_text(peak) : "-";
 }

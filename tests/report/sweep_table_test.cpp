@@ -93,5 +93,17 @@ TEST(SweepTable, AGridComparesPassesAndImplementations) {
                 "         5.000         -          4.0       4.0"});
 }
 
+TEST(SweepTable, TimesOfWhatFailedItsCheckAreNotShownWithoutIt) {
+  json wrong = table_record("b8 sq8 h1 d16 fp32", 6, "standard");
+  wrong["status"] = "failed";
+  expect_lines(
+      grid_table(std::vector{wrong, table_record("b8 sq8 h1 d16 fp32", 2)}),
+      {"      16       8            failed          2.000         -            -       4.0"});
+  expect_lines(
+      throughput_table(std::vector{wrong}),
+      {"         8        8       1         16  True                   failed                 "
+       "-                       -              -"});
+}
+
 }  // namespace
 }  // namespace strobe::lab
