@@ -1,7 +1,9 @@
 // What must hold for attention whatever the numbers are.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "strobe/registry.h"
@@ -14,6 +16,8 @@ using test::Operands;
 using test::Tensor;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
+const float kNaN = std::numeric_limits<float>::quiet_NaN();
+const auto kAllOnes = std::bit_cast<float>(0xFFFFFFFFU);  // NaN too, as are bytes of 0xFF
 
 const Implementation& flash() {
   return Registry::instance().find("flash");
@@ -112,7 +116,7 @@ TEST(FlashProperties, AppendedHiddenKeysDoNotShow) {
   // With 20 more keys the bottom-right alignment shifts by 20, so the window is 20 wider.
   const Problem reference = Problem::parse("b1 sq60 sk60 h2 d24 fp32 bias:k w5: bwd");
   const Problem longer = Problem::parse("b1 sq60 sk80 h2 d24 fp32 bias:k w25: bwd");
-  for (const float poison : {std::numeric_limits<float>::quiet_NaN(), kInf}) {
+  for (const float poison : {kNaN, kAllOnes, kInf}) {
     Operands x = test::make_operands(reference, 3);
     Operands y = test::make_operands(longer, 3);
     copy_rows(x.q, 0, y.q, 0, 60, 2 * 24);
@@ -135,19 +139,32 @@ TEST(FlashProperties, AppendedHiddenKeysDoNotShow) {
   }
 }
 
+/// Sets `count` elements to bytes of 0xFF, NaN in every dtype.
+void fill_with_ones(Tensor& tensor, std::int64_t first, std::int64_t count) {
+  const TensorView view = tensor.view();
+  const auto bytes = static_cast<std::int64_t>(size_of(view.dtype));
+  std::memset(static_cast<std::byte*>(view.data) + first * bytes, 0xFF,
+              static_cast<std::size_t>(count * bytes));
+}
+
 TEST(FlashProperties, ValuesOfMaskedKeysDoNotShow) {
-  const Problem problem = Problem::parse("b1 s100 h1 d8 bf16 causal bwd");
-  Operands clean = test::make_operands(problem, 6);
-  Operands dirty = test::make_operands(problem, 6);
-  for (std::int64_t c = 0; c < 8; ++c)
-    dirty.v.set(99 * 8 + c, kInf), dirty.k.set(99 * 8 + c, std::nanf(""));
-  compute(problem, clean);
-  compute(problem, dirty);
-  // Rows that do not see key 99. What is not finite may be multiplied by other instructions, which
-  // round bf16 elsewhere, so they are the same only within that.
-  for (std::int64_t i = 0; i < 99 * 8; ++i) ASSERT_NEAR(clean.out[i], dirty.out[i], 0.02);
-  for (std::int64_t i = 0; i < 99 * 8; ++i) ASSERT_NEAR(clean.dq[i], dirty.dq[i], 0.02);
-  EXPECT_TRUE(std::isnan(dirty.out[99 * 8]));
+  for (const char* text : {"b1 s100 h1 d8 bf16 causal bwd", "b1 s100 h1 d8 fp16 causal bwd"}) {
+    const Problem problem = Problem::parse(text);
+    Operands clean = test::make_operands(problem, 6);
+    compute(problem, clean);
+    for (const bool ones : {false, true}) {
+      Operands dirty = test::make_operands(problem, 6);
+      for (std::int64_t c = 0; c < 8 && !ones; ++c)
+        dirty.v.set(99 * 8 + c, kInf), dirty.k.set(99 * 8 + c, kNaN);
+      if (ones) fill_with_ones(dirty.k, 99 * 8, 8);  // alone, for infinite values would tell
+      compute(problem, dirty);
+      // Rows that do not see key 99. What is not finite may be multiplied by other instructions,
+      // which round bf16 elsewhere, so they are the same only within that.
+      for (std::int64_t i = 0; i < 99 * 8; ++i) ASSERT_NEAR(clean.out[i], dirty.out[i], 0.02);
+      for (std::int64_t i = 0; i < 99 * 8; ++i) ASSERT_NEAR(clean.dq[i], dirty.dq[i], 0.02);
+      EXPECT_TRUE(std::isnan(dirty.out[99 * 8]));
+    }
+  }
 }
 
 TEST(FlashProperties, ARowThatSeesNothingIsZero) {

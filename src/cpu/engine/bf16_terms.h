@@ -125,7 +125,8 @@ struct RowPart {
       const __m512i first = next_term<terms>(t, a);
       part.term[t] = paired(first, next_term<terms>(t, b));
     }
-    finite.see(part.term[0]);
+    // Of what is not finite the last is NaN; rounding may have turned the others to zeros.
+    finite.see(part.term[terms - 1]);
     return part;
   }
 
