@@ -6,7 +6,9 @@
 #include <cstring>
 #include <limits>
 
+#include "cpu/isa.h"
 #include "strobe/registry.h"
+#include "support/environment.h"
 #include "support/tensors.h"
 
 namespace strobe {
@@ -163,6 +165,25 @@ TEST(FlashProperties, ValuesOfMaskedKeysDoNotShow) {
       for (std::int64_t i = 0; i < 99 * 8; ++i) ASSERT_NEAR(clean.out[i], dirty.out[i], 0.02);
       for (std::int64_t i = 0; i < 99 * 8; ++i) ASSERT_NEAR(clean.dq[i], dirty.dq[i], 0.02);
       EXPECT_TRUE(std::isnan(dirty.out[99 * 8]));
+    }
+  }
+}
+
+// On x86 the largest score does not tell, so the exponentials must.
+TEST(FlashProperties, ANaNOfAnyBitsShows) {
+  for (const cpu::Isa& isa : cpu::isas()) {
+    if (!isa.runs_here()) continue;
+    const test::ScopedVariable forced("STROBE_CPU_ISA", isa.kernels->name);
+    for (const char* text : {"b1 sq30 sk300 h1 d8 fp32 bwd", "b1 sq1 sk300 h1 d8 fp32 bwd",
+                             "b1 sq30 sk300 h1 d8 fp32 cap5 bwd"}) {
+      const Problem problem = Problem::parse(text);
+      for (const std::uint32_t bits : {0x7FC00000U, 0x7FC00001U, 0x7FC000FDU, 0xFFFFFFFFU}) {
+        Operands operands = test::make_operands(problem, 6);
+        operands.k.set(299 * 8, std::bit_cast<float>(bits));
+        compute(problem, operands);
+        for (const Tensor* result : {&operands.out, &operands.lse, &operands.dq, &operands.dv})
+          EXPECT_TRUE(std::isnan((*result)[0])) << isa.kernels->name << ' ' << text << ' ' << bits;
+      }
     }
   }
 }

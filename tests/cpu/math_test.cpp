@@ -1,8 +1,11 @@
 // The vector mathematics, on the portable vector type; the others run the same code.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <vector>
 
 // The vector type comes first: what follows is written in terms of it.
 #define STROBE_ISA scalar
@@ -52,6 +55,36 @@ TEST(CpuMath, ExpAtTheEdges) {
   EXPECT_EQ(exp_at(-60000.0F, -60000.0F), 1.0F);
   EXPECT_TRUE(std::isnan(exp_at(std::nanf(""), 0.0F)));
   EXPECT_TRUE(std::isnan(exp_at(kInf, kInf)));
+}
+
+/// NaN of other bits than the usual ones: an exponent added to them would make a number of them.
+std::vector<float> many_nans() {
+  std::vector<float> nans;
+  for (std::uint32_t low = 0; low < 0x400; ++low) {
+    for (const std::uint32_t high : {0x7FC00000U, 0x7FFFFC00U, 0xFFC00000U, 0xFFFFFC00U})
+      nans.push_back(std::bit_cast<float>(high | low));
+  }
+  return nans;
+}
+
+TEST(CpuMath, ExponentialsKeepEveryNaN) {
+  for (const float nan : many_nans()) {
+    const auto bits = std::bit_cast<std::uint32_t>(nan);
+    ASSERT_TRUE(std::isnan(exp_at(nan, 0.0F))) << std::hex << bits;
+    ASSERT_TRUE(std::isnan(exp_at(0.0F, nan))) << std::hex << bits;
+    ASSERT_TRUE(std::isnan(exp2_short(splat(nan)).v[0])) << std::hex << bits;
+    ASSERT_TRUE(std::isnan(tanh(splat(nan)).value.v[0])) << std::hex << bits;
+    ASSERT_TRUE(std::isnan(tanh(splat(nan)).slope.v[0])) << std::hex << bits;
+  }
+}
+
+TEST(CpuMath, ShortPowersAtTheEdges) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(exp2_short(splat(0.0F)).v[0], 1.0F);
+  EXPECT_EQ(exp2_short(splat(-126.0F)).v[0], 0x1p-126F);
+  EXPECT_EQ(exp2_short(splat(127.0F)).v[0], 0x1p127F);
+  EXPECT_EQ(exp2_short(splat(-126.1F)).v[0], 0.0F);
+  EXPECT_EQ(exp2_short(splat(-kInf)).v[0], 0.0F);
 }
 
 TEST(CpuMath, ALogIsAddedWithLittleMoreThanOneRounding) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "cpu/engine/neon_tile.h"
+#include "cpu/generic/math.h"
 
 // One instruction or macro a line:
 // clang-format off
@@ -125,10 +126,6 @@
 namespace strobe::cpu::STROBE_ISA {
 namespace {
 
-/// 1.5 * 2^23, as in exp_difference, and the bias of an exponent: what is rounded by adding it has
-/// in its low bits those of a power of two, which are 0 for -127.
-constexpr float kExpMagic = 12582912.0F + 127;
-
 #define STROBE_TWELVE(x) x, x, x, x, x, x, x, x, x, x, x, x
 /// What is added to, once for every lane of a row: the coefficients of exp_difference, of the
 /// highest power but one first.
@@ -143,7 +140,7 @@ struct ExpFactors {
   float scale;
   float ln2[2] = {0.693359375F, 2.12194440e-4F};  // the first less the second
   float highest[4] = {1.3814321e-3F};
-  float magic[4] = {kExpMagic, kExpMagic, kExpMagic, kExpMagic};
+  float magic[4] = {kMagic, kMagic, kMagic, kMagic};
 };
 
 /// What every lane has of its own.

@@ -23,13 +23,17 @@ inline std::int64_t round_up(std::int64_t n, std::int64_t step) {
   return (n + step - 1) / step * step;
 }
 
+/// 1.5 * 2^23 and the bias of an exponent: what it is added to is rounded to an integer n, and the
+/// low bits of the sum are those of 2^n, 0 for -127.
+constexpr float kMagic = 12582912.0F + 127;
+
 /// e^(x - base) within about one unit in the last place for x - base <= 88; exactly 1 where they
 /// are equal, 0 below -87.3, NaN for NaN. The difference is never rounded as such: base is moved to
 /// x by a multiple of ln 2 first, and what is left is exact. x - base itself would lose a bit for
 /// every doubling of the distance, an error in every probability of the row. And the base is e,
 /// not 2: folding log2(e) into the logits would round each of them once more.
 STROBE_INLINE Vec exp_difference(Vec x, Vec base) {
-  const Vec magic = splat(12582912.0F);  // 1.5 * 2^23: adding it rounds to an integer
+  const Vec magic = splat(kMagic);
   const Vec distance = x - base;
   const Vec shifted = fma(distance, splat(1.44269504F), magic);
   const Vec n = shifted - magic;
@@ -47,7 +51,7 @@ STROBE_INLINE Vec exp_difference(Vec x, Vec base) {
 /// 2^t within 3e-6; exactly 1 at 0, 0 below -126, NaN for NaN. For what is rounded to 16 bits
 /// after.
 STROBE_INLINE Vec exp2_short(Vec t) {
-  const Vec magic = splat(12582912.0F);
+  const Vec magic = splat(kMagic);
   const Vec shifted = t + magic;
   const Vec r = t - (shifted - magic);
   Vec p = splat(9.582852944731712e-3F);
@@ -79,9 +83,9 @@ struct ShortExp {
   Vec shift;
 };
 
-/// base + log x, rounded little more than once, for normal x > 0; NaN for NaN.
+/// base + log x, rounded little more than once, for normal x > 0 below 2^126; NaN for NaN.
 inline Vec add_log(Vec base, Vec x) {
-  const Vec magic = splat(12582912.0F);
+  const Vec magic = splat(kMagic);
   const Vec n = power_below(x * splat(1.41421356F));
   const Vec f = scale_by_power(x, magic - n, n, splat(-kInfinity)) - splat(1.0F);
   const Vec z = f * f;

@@ -69,11 +69,11 @@ inline Vec power_below(Vec x) {
   const __m256i biased = _mm256_srli_epi32(_mm256_castps_si256(x.v), 23);
   return {_mm256_sub_ps(_mm256_cvtepi32_ps(biased), _mm256_set1_ps(127.0F))};
 }
-/// y * 2^n for the integer n in the low bits of `magic`, 0 where x < least.
+/// y * 2^n for the integer n, -126 or more, where `magic` has n + 127 in its low bits; 0 where
+/// x < least. A product, so that a NaN stays one.
 inline Vec scale_by_power(Vec y, Vec magic, Vec x, Vec least) {
-  const __m256i scaled = _mm256_add_epi32(_mm256_castps_si256(y.v),
-                                          _mm256_slli_epi32(_mm256_castps_si256(magic.v), 23));
-  return {_mm256_and_ps(_mm256_cmp_ps(x.v, least.v, _CMP_NLT_UQ), _mm256_castsi256_ps(scaled))};
+  const __m256 power = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(magic.v), 23));
+  return {_mm256_and_ps(_mm256_cmp_ps(x.v, least.v, _CMP_NLT_UQ), _mm256_mul_ps(y.v, power))};
 }
 
 inline Vec load_fp16(const std::uint16_t* p) {

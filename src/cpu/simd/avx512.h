@@ -66,11 +66,11 @@ inline Vec select(Mask m, Vec yes, Vec no) {
 inline Vec power_below(Vec x) {
   return {_mm512_getexp_ps(x.v)};
 }
-/// y * 2^n for the integer n in the low bits of `magic`, 0 where x < least.
+/// y * 2^n for the integer n, -126 or more, where `magic` has n + 127 in its low bits; 0 where
+/// x < least. A product, so that a NaN stays one.
 inline Vec scale_by_power(Vec y, Vec magic, Vec x, Vec least) {
-  return {_mm512_castsi512_ps(_mm512_maskz_add_epi32(
-      _mm512_cmp_ps_mask(x.v, least.v, _CMP_NLT_UQ), _mm512_castps_si512(y.v),
-      _mm512_slli_epi32(_mm512_castps_si512(magic.v), 23)))};
+  const __m512 power = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(magic.v), 23));
+  return {_mm512_maskz_mul_ps(_mm512_cmp_ps_mask(x.v, least.v, _CMP_NLT_UQ), y.v, power)};
 }
 
 inline Vec load_fp16(const std::uint16_t* p) {

@@ -68,10 +68,11 @@ inline Vec power_below(Vec x) {
   const uint32x4_t biased = vshrq_n_u32(vreinterpretq_u32_f32(x.v), 23);
   return {vsubq_f32(vcvtq_f32_u32(biased), vdupq_n_f32(127.0F))};
 }
-/// y * 2^n for the integer n in the low bits of `magic`, 0 where x < least.
+/// y * 2^n for the integer n, -126 or more, where `magic` has n + 127 in its low bits; 0 where
+/// x < least. A product, so that a NaN stays one.
 inline Vec scale_by_power(Vec y, Vec magic, Vec x, Vec least) {
-  const uint32x4_t scaled =
-      vaddq_u32(vreinterpretq_u32_f32(y.v), vshlq_n_u32(vreinterpretq_u32_f32(magic.v), 23));
+  const float32x4_t power = vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(magic.v), 23));
+  const uint32x4_t scaled = vreinterpretq_u32_f32(vmulq_f32(y.v, power));
   return {vreinterpretq_f32_u32(vbicq_u32(scaled, less(x, least)))};
 }
 

@@ -92,10 +92,11 @@ inline Vec select(Mask m, Vec yes, Vec no) {
 inline Vec power_below(Vec x) {
   return each_lane([&](int i) { return static_cast<float>(bits_of(x.v[i]) >> 23) - 127.0F; });
 }
-/// y * 2^n for the integer n in the low bits of `magic`, 0 where x < least.
+/// y * 2^n for the integer n, -126 or more, where `magic` has n + 127 in its low bits; 0 where
+/// x < least. A product, so that a NaN stays one.
 inline Vec scale_by_power(Vec y, Vec magic, Vec x, Vec least) {
   return each_lane([&](int i) {
-    return x.v[i] < least.v[i] ? 0.0F : float_of(bits_of(y.v[i]) + (bits_of(magic.v[i]) << 23));
+    return x.v[i] < least.v[i] ? 0.0F : y.v[i] * float_of(bits_of(magic.v[i]) << 23);
   });
 }
 
