@@ -115,9 +115,11 @@ CoreFacts core_facts() {
     groups << std::ifstream("/proc/self/cgroup").rdbuf();
     const path root = "/sys/fs/cgroup";
     const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+    const int present = cpuset_cores(groups.str(), root).value_or(online);
+    const auto& allowed = allowed_cores();
     return CoreFacts{.variable = [](const char* name) { return std::getenv(name); },
-                     .allowed = CPU_COUNT(&allowed_cores()),
-                     .present = cpuset_cores(groups.str(), root).value_or(online),
+                     .allowed = allowed ? CPU_COUNT(&*allowed) : present,
+                     .present = present,
                      .quota = cpu_quota(groups.str(), root)};
   }();
   return system;

@@ -1,5 +1,7 @@
 #include "core/cores.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -155,14 +157,16 @@ int core_of_slot(int slot, const CoreShare& share, int allowed) {
   return (share.first + within) % allowed;
 }
 
-const cpu_set_t& allowed_cores() {
-  static const cpu_set_t set = [] {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    if (sched_getaffinity(0, sizeof cores, &cores) != 0) CPU_SET(0, &cores);
-    return cores;
-  }();
-  return set;
+std::optional<cpu_set_t> affinity_of(pid_t process) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(process, sizeof cores, &cores) != 0) return std::nullopt;
+  return cores;
+}
+
+const std::optional<cpu_set_t>& allowed_cores() {
+  static const std::optional<cpu_set_t> cores = affinity_of(getpid());
+  return cores;
 }
 
 const CoreShare& core_share() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/types.h>
 
 #include <filesystem>
 #include <functional>
@@ -49,8 +50,13 @@ std::optional<double> cpu_quota(const std::string& groups, const std::filesystem
 /// Cores of the control group, likewise; nothing if it does not tell.
 std::optional<int> cpuset_cores(const std::string& groups, const std::filesystem::path& root);
 
-/// The cores that the process may use, as it was started.
-const cpu_set_t& allowed_cores();
+/// The cores that a process's main thread may use; nothing if the system does not tell, as of more
+/// cores than a cpu_set_t has room for.
+std::optional<cpu_set_t> affinity_of(pid_t process);
+
+/// The cores that this process may use, as it was started or as near to that as can be known: those
+/// of its main thread, for whoever asks first may be a thread that is pinned.
+const std::optional<cpu_set_t>& allowed_cores();
 
 /// Of this process. The environment is asked each time, the system once.
 CoreFacts core_facts();

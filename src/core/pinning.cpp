@@ -79,7 +79,8 @@ int caller_slot() {
 void follow_pinning(int slot) {
   if (threads_pinned() == pinned) return;
   if (pinned) return let_go();
-  cpu_set_t cores = allowed_cores();
+  if (!allowed_cores()) return;
+  cpu_set_t cores = *allowed_cores();
   keep_one(cores, core_of_slot(slot, core_share(), CPU_COUNT(&cores)));
   sched_setaffinity(0, sizeof cores, &cores);
   pinned = true;
@@ -92,7 +93,8 @@ void let_go() {
 }
 
 void forget_inherited_pinning() {
-  sched_setaffinity(0, sizeof(cpu_set_t), &allowed_cores());
+  const auto& cores = allowed_cores();
+  if (cores) sched_setaffinity(0, sizeof *cores, &*cores);
 }
 
 void pin_threads(bool on) {

@@ -129,6 +129,10 @@ TEST(Cores, AQuotaIsRoundedUpAndSharedByTheRanks) {
   EXPECT_EQ(share.first, 8);
 }
 
+TEST(Cores, OfNoProcessAreNotKnown) {
+  EXPECT_FALSE(affinity_of(-1));
+}
+
 TEST(Cores, SlotsOfTwoRanksAreApart) {
   const CoreShare second = share_of_cores(facts(ranks("2", "1")));
   EXPECT_EQ(core_of_slot(0, second, 16), 8);

@@ -217,9 +217,26 @@ TEST(Threads, CallersThatArePinnedDoNotShareACore) {
   for (auto& caller : callers) caller.join();
   pin_threads(false);
   EXPECT_EQ(CPU_COUNT(&sets[0]), 1);
-  if (CPU_COUNT(&allowed_cores()) > 2) {
+  if (CPU_COUNT(&*allowed_cores()) > 2) {
     EXPECT_FALSE(CPU_EQUAL(&sets[0], &sets[1]));
   }
+}
+
+// In a process of its own, as ctest runs it, the pinned thread is the first to ask.
+TEST(Threads, AHostsPinnedThreadDoesNotNarrowThePool) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  std::thread([&all] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (std::size_t core = 0; CPU_COUNT(&one) == 0; ++core) {
+      if (CPU_ISSET(core, &all)) CPU_SET(core, &one);
+    }
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(cores_of_two_threads(), 1 + CPU_COUNT(&all));
+  }).join();
+  ASSERT_TRUE(allowed_cores());
+  EXPECT_TRUE(CPU_EQUAL(&*allowed_cores(), &all));
 }
 
 TEST(Threads, PinByEnvironmentIsOneOrZero) {
