@@ -1,7 +1,7 @@
 #include "core/pool.h"
 
 #include <chrono>
-#include <system_error>
+#include <exception>
 #include <utility>
 
 #include "core/pinning.h"
@@ -144,7 +144,7 @@ void Pool::grow_to(int threads) {
       threads_.emplace_back([this, slot = size_ + 1] { serve(slot); });
       ++size_;
     }
-  } catch (const std::system_error&) {  // the system has no more: fewer will do
+  } catch (const std::exception&) {  // no more threads, or no memory for them: fewer will do
   }
 }
 

@@ -6,24 +6,28 @@
 #include <cstdlib>
 #include <fstream>
 #include <new>
+#include <thread>
 
+#include "core/threads.h"
 #include "strobe/registry.h"
 #include "support/tensors.h"
 
 namespace {
 std::atomic<long> allocations{0};
-}
+std::atomic<bool> none_left{false};
+}  // namespace
 
 // Counts every allocation of this program.
 void* operator new(std::size_t size) {
   ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
+  if (void* memory = none_left ? nullptr : std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   ++allocations;
   const auto step = static_cast<std::size_t>(alignment);
-  if (void* memory = std::aligned_alloc(step, (size + step - 1) / step * step)) return memory;
+  const std::size_t whole = (size + step - 1) / step * step;
+  if (void* memory = none_left ? nullptr : std::aligned_alloc(step, whole)) return memory;
   throw std::bad_alloc();
 }
 void operator delete(void* memory) noexcept {
@@ -99,6 +103,25 @@ TEST(FlashMemory, ResidentSetBarelyGrowsAtALongSequence) {
   const std::int64_t before = resident_bytes();
   test::run(Registry::instance().find("flash"), problem, operands.views(), 2);
   EXPECT_LT(resident_bytes() - before, std::int64_t{64} << 20);
+}
+
+TEST(PoolMemory, WithoutAnyForMoreThreadsFewerWillDo) {
+  std::atomic<int> arrived{0};
+  parallel_for(2, 2, [&](std::int64_t, int) {
+    ++arrived;
+    while (arrived < 2) std::this_thread::yield();  // the second has started by then
+  });
+  std::atomic<int> count{0};
+  bool thrown = false;
+  none_left = true;
+  try {
+    parallel_for(64, 64, [&](std::int64_t, int) { ++count; });
+  } catch (const std::bad_alloc&) {
+    thrown = true;
+  }
+  none_left = false;
+  EXPECT_FALSE(thrown);
+  EXPECT_EQ(count, 64);
 }
 
 }  // namespace
