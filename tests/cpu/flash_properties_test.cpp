@@ -59,6 +59,27 @@ TEST(FlashProperties, ThreadsDoNotChangeABit) {
   }
 }
 
+TEST(FlashProperties, ThreadsDoNotChangeABitOfWhatIsNotFinite) {
+  for (const char* text : {"b1 s400 h1 d24 bf16 causal", "b1 sq400 sk1100 h1 d24 fp16 w30:0",
+                           "b1 sq300 sk2000 h1 d16 fp32 causal"}) {
+    const Problem problem = Problem::parse(text);
+    const auto spoiled = [&] {
+      Operands operands = test::make_operands(problem, 5);
+      operands.v.set((problem.keys() - 70) * problem.dim, kInf);
+      operands.k.set((problem.keys() - 90) * problem.dim, kNaN);
+      operands.q.set(100 * problem.dim, kInf);
+      return operands;
+    };
+    Operands one = spoiled();
+    compute(problem, one, 1);
+    for (const int threads : {2, 8}) {
+      Operands many = spoiled();
+      compute(problem, many, threads);
+      expect_same_bits(one, many, problem.text());
+    }
+  }
+}
+
 /// Copies rows of [.., heads * dim] elements.
 void copy_rows(const Tensor& from, std::int64_t from_row, Tensor& to, std::int64_t to_row,
                std::int64_t rows, std::int64_t width) {

@@ -21,17 +21,33 @@ inline std::int64_t panel(DType dtype) {
   return lanes > 0 ? lanes : kRest.panel(dtype);
 }
 
+/// Panel by panel, each by the engine if it can take what the panel sees: which rows it cannot take
+/// must not depend on how many share an item.
+template <class Choice>
+inline void forward_by_panels(const ForwardItem& item, void* scratch) {
+  constexpr std::int64_t kPanel = Choice::Engine::kPanel;
+  ForwardItem panel = item;
+  panel.packs = nullptr;  // tell of keys as well that the panel does not see
+  for (std::int64_t row = item.row_begin; row < item.row_end; row += kPanel) {
+    panel.row_begin = row;
+    panel.row_end = smaller(row + kPanel, item.row_end);
+    if (!forward_item<typename Choice::Engine, typename Choice::Exp>(panel, scratch))
+      kRest.forward(panel, scratch);
+    if (panel.partial != nullptr) panel.partial += kPanel * (panel.heads->dim_v + 2);
+  }
+}
+
 inline void forward(const ForwardItem& item, void* scratch) {
   bool done = false;
-  ForwardItem rest = item;
   if (!is_thin(item)) {
     with_engine(item.heads->dtype, [&](auto choice) {
       using Choice = decltype(choice);
-      done = forward_item<typename Choice::Engine, typename Choice::Exp>(item, scratch);
-      rest.packs = nullptr;  // are for this engine alone
+      if (!forward_item<typename Choice::Engine, typename Choice::Exp>(item, scratch))
+        forward_by_panels<Choice>(item, scratch);
+      done = true;
     });
   }
-  if (!done) kRest.forward(rest, scratch);
+  if (!done) kRest.forward(item, scratch);
 }
 
 inline void pack_keys(const HeadTask& task, std::int64_t key, void* packs) {
