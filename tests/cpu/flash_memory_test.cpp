@@ -7,10 +7,12 @@
 #include <fstream>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "core/threads.h"
 #include "strobe/registry.h"
 #include "support/tensors.h"
+#include "support/tuning.h"
 
 namespace {
 std::atomic<long> allocations{0};
@@ -67,12 +69,16 @@ struct Workspace {
 
 TEST(FlashMemory, ARunAllocatesNothing) {
   const Implementation& flash = Registry::instance().find("flash");
-  for (const char* text :
-       {"b4 s400 h2 d32 fp16 causal", "b1 s700 h1 d32 fp32 causal",
-        "b4 s400 h2 d32 fp32 sinks bias:hqk bwd", "lq400,3 lk7,500 h2 d32 fp32 drop0.1 cap5 bwd"}) {
+  const std::pair<const char*, const char*> problems[] = {
+      {"b4 s400 h2 d32 fp16 causal", "own"},
+      {"b1 s700 h1 d32 fp32 causal", "shared"},
+      {"b4 s400 h2 d32 fp32 sinks bias:hqk bwd", ""},
+      {"lq400,3 lk7,500 h2 d32 fp32 drop0.1 cap5 bwd", ""}};
+  for (const auto& [text, packs] : problems) {
     const Problem problem = Problem::parse(text);
     test::Operands operands = test::make_operands(problem, 1);
     const Plan plan = flash.plan(problem, {.threads = 2});
+    EXPECT_EQ(test::tuning_of(plan, "packs"), packs) << text;
     const Workspace workspace(plan.workspace_bytes);
     const Tensors views = operands.views();
     flash.run(plan, views, workspace.data, workspace.size);  // starts the threads

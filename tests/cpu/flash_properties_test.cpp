@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "cpu/isa.h"
 #include "strobe/registry.h"
 #include "support/environment.h"
 #include "support/tensors.h"
+#include "support/tuning.h"
 
 namespace strobe {
 namespace {
@@ -46,7 +48,7 @@ void expect_same_bits(const Operands& a, const Operands& b, const std::string& w
 TEST(FlashProperties, ThreadsDoNotChangeABit) {
   for (const char* text : {"b2 sq500 sk777 h4 hk2 d40 fp32 causal sinks bias:qk bwd",
                            "b3 s300 h2 d64 bf16 drop0.2 w50:3 bwd", "b1 sq2 sk3000 h2 d64 bf16",
-                           "b1 s1500 h1 d64 bf16 causal bwd", "b1 s400 h4 hk1 d72 bf16 causal",
+                           "b1 s1500 h1 d64 bf16 causal bwd",
                            "lq400,0,1,250 lk10,300,500,250 h3 d21 fp16 bias:hk alibi bwd"}) {
     const Problem problem = Problem::parse(text);
     Operands one = test::make_operands(problem, 5);
@@ -57,6 +59,22 @@ TEST(FlashProperties, ThreadsDoNotChangeABit) {
       expect_same_bits(one, many, problem.text());
     }
   }
+}
+
+std::string packs_of(const Problem& problem, int threads) {
+  return test::tuning_of(flash().plan(problem, {.threads = threads}), "packs");
+}
+
+// Few threads have large items, which pack for themselves, many have small ones, which share.
+TEST(FlashProperties, WhoPacksDoesNotChangeABit) {
+  const Problem problem = Problem::parse("b1 sq1024 sk520 h4 d24 bf16");
+  EXPECT_EQ(packs_of(problem, 1), "own");
+  EXPECT_EQ(packs_of(problem, 8), "shared");
+  Operands own = test::make_operands(problem, 5);
+  Operands shared = test::make_operands(problem, 5);
+  compute(problem, own, 1);
+  compute(problem, shared, 8);
+  expect_same_bits(own, shared, problem.text());
 }
 
 TEST(FlashProperties, ThreadsDoNotChangeABitOfWhatIsNotFinite) {

@@ -9,15 +9,13 @@
 #include "strobe/machine.h"
 #include "strobe/registry.h"
 #include "support/environment.h"
+#include "support/tuning.h"
 
 namespace strobe::cpu {
 namespace {
 
 std::string planned_isa() {
-  const Plan plan = Registry::instance().find("flash").plan({.seqlen_q = 8});
-  const auto found = std::find_if(plan.tuning.begin(), plan.tuning.end(),
-                                  [](const auto& entry) { return entry.first == "isa"; });
-  return found == plan.tuning.end() ? "" : found->second;
+  return test::tuning_of(Registry::instance().find("flash").plan({.seqlen_q = 8}), "isa");
 }
 
 TEST(Isa, TheForcedOneIsPlanned) {
