@@ -25,6 +25,13 @@ void require_between(const char* field, std::int64_t value, std::int64_t low, st
   }
 }
 
+/// Of a number that kernels compute with in fp32, as its inverse and as a small multiple: whether
+/// all of these are normal numbers there.
+bool has_room_in_fp32(double value) {
+  const double size = std::abs(value);
+  return size >= 1e-37 && size <= 1e37;
+}
+
 void require_lengths(const char* field, const std::vector<std::int64_t>& lengths,
                      std::int64_t batch, const char* bound_name, std::int64_t bound) {
   if (static_cast<std::int64_t>(lengths.size()) != batch) {
@@ -132,12 +139,15 @@ void Problem::validate() const {
   if (static_cast<int>(layout) > 2) {
     throw InvalidArgument("layout", "is none of separate, kvpacked, qkvpacked");
   }
-  if (scale && !std::isfinite(*scale)) throw InvalidArgument("scale", "must be a finite number");
+  if (scale && *scale != 0 && !has_room_in_fp32(*scale)) {
+    throw InvalidArgument("scale",
+                          concat("is ", *scale, ", allowed is 0 or 1e-37 to 1e37 in size"));
+  }
   require_between("window.left", window.left, -1, std::numeric_limits<std::int32_t>::max());
   require_between("window.right", window.right, -1, std::numeric_limits<std::int32_t>::max());
-  if (!(softcap >= 0) || !std::isfinite(softcap)) {
+  if (softcap != 0 && !(softcap > 0 && has_room_in_fp32(softcap))) {
     throw InvalidArgument("softcap",
-                          concat("is ", softcap, ", allowed is 0 (off) or a positive number"));
+                          concat("is ", softcap, ", allowed is 0 (off) or 1e-37 to 1e37"));
   }
   if (!(dropout >= 0 && dropout < 1)) {
     throw InvalidArgument("dropout",

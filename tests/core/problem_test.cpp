@@ -49,10 +49,15 @@ TEST(Problem, EveryWrongFieldIsNamed) {
       {"layout", [](Problem& p) { p.layout = Layout::qkvpacked; }},
       {"layout", [](Problem& p) { p.layout = Layout::kvpacked, p.dim_v = 16; }},
       {"scale", [nan](Problem& p) { p.scale = nan; }},
+      {"scale", [](Problem& p) { p.scale = 1e300; }},
+      {"scale", [](Problem& p) { p.scale = -1e-40; }},
       {"window.left", [](Problem& p) { p.window.left = -2; }},
       {"window.right", [](Problem& p) { p.window.right = INT64_MAX; }},
       {"softcap", [](Problem& p) { p.softcap = -1; }},
       {"softcap", [nan](Problem& p) { p.softcap = nan; }},
+      {"softcap", [](Problem& p) { p.softcap = 1e39; }},
+      {"softcap", [](Problem& p) { p.softcap = 1e-40; }},
+      {"softcap", [](Problem& p) { p.softcap = 1e-46; }},
       {"dropout", [](Problem& p) { p.dropout = 1; }},
       {"dropout", [nan](Problem& p) { p.dropout = nan; }},
       {"lengths_q",
@@ -86,6 +91,16 @@ TEST(Problem, EveryWrongFieldIsNamed) {
       EXPECT_EQ(error.field(), wrong.field) << error.what();
       EXPECT_TRUE(std::string(error.what()).starts_with(wrong.field));
     }
+  }
+}
+
+TEST(Problem, ScaleAndSoftcapMayBeWhatFp32HasRoomFor) {
+  for (const double value : {0.0, 1e-37, 1.0, 1e37}) {
+    Problem problem = sample();
+    problem.scale = problem.softcap = value;
+    EXPECT_NO_THROW(problem.validate()) << value;
+    problem.scale = -value;
+    EXPECT_NO_THROW(problem.validate()) << value;
   }
 }
 
