@@ -170,7 +170,6 @@ float* FlashCall::statistic(float* base, std::int64_t sequence, std::int64_t hea
 }
 
 HeadTask FlashCall::task(std::int64_t sequence, std::int64_t head) const {
-  const bool varlen = problem_.varlen();
   const std::int64_t key_head = head / problem_.group();
   const Window window = problem_.effective_window();
   HeadTask task;
@@ -180,7 +179,7 @@ HeadTask FlashCall::task(std::int64_t sequence, std::int64_t head) const {
   task.v = rows(tensors_.v, sequence, key_head, tensors_.cu_seqlens_k);
   task.out = rows(tensors_.out, sequence, head, tensors_.cu_seqlens_q);
   task.lse = statistic(static_cast<float*>(tensors_.lse.data), sequence, head,
-                       tensors_.lse.strides[0], tensors_.lse.strides[varlen ? 0 : 1]);
+                       tensors_.lse.strides[0], tensors_.lse.strides[problem_.varlen() ? 0 : 1]);
   task.len_q = length_q(sequence);
   task.len_k = length_k(sequence);
   task.dim = problem_.dim;
@@ -204,27 +203,32 @@ HeadTask FlashCall::task(std::int64_t sequence, std::int64_t head) const {
     task.bias = bias_rows(sequence, head);
     task.bias_per_query = problem_.bias->per_query;
   }
-  if (problem_.dropout > 0) {
-    task.has_dropout = true;
-    task.dropout_threshold = dropout_threshold(problem_.dropout);
-    task.dropout_scale = static_cast<float>(1.0 / (1.0 - problem_.dropout));
-    task.seed[0] = static_cast<std::uint32_t>(problem_.dropout_seed);
-    task.seed[1] = static_cast<std::uint32_t>(problem_.dropout_seed >> 32);
-    task.head = static_cast<std::uint32_t>(head);
-    task.sequence = static_cast<std::uint32_t>(sequence);
-  }
-  if (problem_.pass == Pass::backward) {
-    // Statistics lie dense: [batch, heads, seqlen_q], or [heads, total_q] with variable lengths.
-    const std::int64_t rows_q = varlen ? problem_.total_q() : problem_.seqlen_q;
-    auto* statistics = reinterpret_cast<float*>(workspace_ + flash_.statistics_offset);
-    task.delta = statistic(statistics, sequence, head, problem_.heads * rows_q, rows_q);
-    task.correction = task.delta + problem_.heads * problem_.total_q();
-    task.dout = rows(tensors_.dout, sequence, head, tensors_.cu_seqlens_q);
-    task.dq = rows(tensors_.dq, sequence, head, tensors_.cu_seqlens_q);
-    task.dk = rows(tensors_.dk, sequence, key_head, tensors_.cu_seqlens_k);
-    task.dv = rows(tensors_.dv, sequence, key_head, tensors_.cu_seqlens_k);
-  }
+  if (problem_.dropout > 0) set_dropout(task, sequence, head);
+  if (problem_.pass == Pass::backward) set_gradients(task, sequence, head);
   return task;
+}
+
+void FlashCall::set_dropout(HeadTask& task, std::int64_t sequence, std::int64_t head) const {
+  task.has_dropout = true;
+  task.dropout_threshold = dropout_threshold(problem_.dropout);
+  task.dropout_scale = static_cast<float>(1.0 / (1.0 - problem_.dropout));
+  task.seed[0] = static_cast<std::uint32_t>(problem_.dropout_seed);
+  task.seed[1] = static_cast<std::uint32_t>(problem_.dropout_seed >> 32);
+  task.head = static_cast<std::uint32_t>(head);
+  task.sequence = static_cast<std::uint32_t>(sequence);
+}
+
+void FlashCall::set_gradients(HeadTask& task, std::int64_t sequence, std::int64_t head) const {
+  const std::int64_t key_head = head / problem_.group();
+  // Statistics lie dense: [batch, heads, seqlen_q], or [heads, total_q] with variable lengths.
+  const std::int64_t rows_q = problem_.varlen() ? problem_.total_q() : problem_.seqlen_q;
+  auto* statistics = reinterpret_cast<float*>(workspace_ + flash_.statistics_offset);
+  task.delta = statistic(statistics, sequence, head, problem_.heads * rows_q, rows_q);
+  task.correction = task.delta + problem_.heads * problem_.total_q();
+  task.dout = rows(tensors_.dout, sequence, head, tensors_.cu_seqlens_q);
+  task.dq = rows(tensors_.dq, sequence, head, tensors_.cu_seqlens_q);
+  task.dk = rows(tensors_.dk, sequence, key_head, tensors_.cu_seqlens_k);
+  task.dv = rows(tensors_.dv, sequence, key_head, tensors_.cu_seqlens_k);
 }
 
 void register_implementations(Registry& registry) {

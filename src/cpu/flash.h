@@ -74,6 +74,9 @@ class FlashCall {
   HeadTask task(std::int64_t sequence, std::int64_t head) const;
 
  private:
+  void set_dropout(HeadTask& task, std::int64_t sequence, std::int64_t head) const;
+  void set_gradients(HeadTask& task, std::int64_t sequence, std::int64_t head) const;
+
   Rows rows(const TensorView& view, std::int64_t sequence, std::int64_t head,
             const TensorView& offsets) const;
   Rows bias_rows(std::int64_t sequence, std::int64_t head) const;
