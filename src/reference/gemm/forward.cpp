@@ -82,49 +82,56 @@ void finish_row(const QueryBlock& block, std::int64_t query, float* sums, const 
   if (lse.given()) store_element(lse.data, query * lse.strides[0], lse.dtype, row_lse);
 }
 
-void forward_block(QueryBlock& block) {
+/// One block of keys: what its values add to the sums of all queries.
+void add_keys(QueryBlock& block, KeyRange keys) {
   const Head& head = block.head;
   const GemmRun& run = head.run;
   const GemmPlan& plan = run.plan;
   const std::int64_t dim = run.problem.dim, dim_v = run.problem.value_dim();
   const std::int64_t count = block.end - block.begin;
-  void* queries = run.at<void>(plan.queries, head.thread);
+  const std::int64_t first = run.key_row(head.sequence, head.kv_head) + keys.begin;
   float* scores = run.at<float>(plan.scores, head.thread);
   float* sums = run.at<float>(plan.sums, head.thread);
   auto* weights = run.at<std::uint16_t>(plan.weights, head.thread);
+  compute(run, {.rows = count,
+                .columns = keys.size(),
+                .depth = dim,
+                .left = {run.at<void>(plan.queries, head.thread), dim},
+                .right = {run.element_row(plan.k, first, dim), dim, true},
+                .out = scores,
+                .out_stride = plan.span});
+  for (std::int64_t i = 0; i < count; ++i) {
+    float* row = scores + i * plan.span;
+    softmax_row(block, block.begin + i, keys, row, sums + i * dim_v);
+    if (plan.bf16) plan.kernels->narrow(row, keys.size(), weights + i * plan.span);
+  }
+  const void* left = plan.bf16 ? static_cast<const void*>(weights) : scores;
+  compute(run,
+          {.rows = count,
+           .columns = dim_v,
+           .depth = keys.size(),
+           .left = {left, plan.span},
+           .right = {run.element_row(plan.v, first, dim_v), dim_v},
+           .accumulate = true,
+           .out = sums,
+           .out_stride = dim_v},
+          run.finite(plan.finite_v, head.sequence, head.kv_head, keys.begin / plan.key_block));
+}
+
+void forward_block(QueryBlock& block) {
+  const Head& head = block.head;
+  const GemmRun& run = head.run;
+  const std::int64_t dim_v = run.problem.value_dim();
+  const std::int64_t count = block.end - block.begin;
+  float* sums = run.at<float>(run.plan.sums, head.thread);
   pack_rows(run, query_rows(run.tensors.q, head.sequence, head.index), block.begin, block.end,
-            queries);
+            run.at<void>(run.plan.queries, head.thread));
   std::fill_n(sums, count * dim_v, 0.0F);
 
   const KeyRange span = head.visible(block.begin, block.end);
-  for (std::int64_t key = span.begin; key < span.end; key += plan.key_block) {
-    const KeyRange keys{key, std::min(key + plan.key_block, span.end)};
-    const std::int64_t row = run.key_row(head.sequence, head.kv_head) + key;
-    compute(run, {.rows = count,
-                  .columns = keys.size(),
-                  .depth = dim,
-                  .left = {queries, dim},
-                  .right = {run.element_row(plan.k, row, dim), dim, true},
-                  .out = scores,
-                  .out_stride = plan.span});
-    for (std::int64_t i = 0; i < count; ++i) {
-      float* row_scores = scores + i * plan.span;
-      softmax_row(block, block.begin + i, keys, row_scores, sums + i * dim_v);
-      if (plan.bf16) {
-        plan.kernels->narrow(row_scores, keys.size(), weights + i * plan.span);
-      }
-    }
-    const void* left = plan.bf16 ? static_cast<const void*>(weights) : scores;
-    compute(run,
-            {.rows = count,
-             .columns = dim_v,
-             .depth = keys.size(),
-             .left = {left, plan.span},
-             .right = {run.element_row(plan.v, row, dim_v), dim_v},
-             .accumulate = true,
-             .out = sums,
-             .out_stride = dim_v},
-            run.finite(plan.finite_v, head.sequence, head.kv_head, key / plan.key_block));
+  const std::int64_t step = run.plan.key_block;
+  for (std::int64_t key = span.begin; key < span.end; key += step) {
+    add_keys(block, {key, std::min(key + step, span.end)});
   }
 
   const TensorView out = query_rows(run.tensors.out, head.sequence, head.index);
