@@ -1,42 +1,23 @@
 #include "reference/standard.h"
 
-#include <limits>
 #include <memory>
 
 #include "core/text.h"
-#include "core/wide.h"
+#include "reference/arena.h"
 #include "reference/implementations.h"
-#include "strobe/error.h"
 
 namespace strobe::reference {
 namespace {
 
-constexpr std::int64_t kAlignment = 64;
-
-// Hands out the workspace from its beginning.
-class Arena {
- public:
-  Matrices take(std::int64_t batch, std::int64_t heads, std::int64_t rows, std::int64_t columns,
-                std::size_t element_bytes) {
-    const Wide bytes = Wide{batch} * heads * rows * columns * static_cast<Wide>(element_bytes);
-    const Wide end = (bytes_ + bytes + kAlignment - 1) / kAlignment * kAlignment;
-    if (end > std::numeric_limits<std::int64_t>::max()) {
-      throw OutOfMemory("standard attention needs a workspace of more than 2^63 bytes here");
-    }
-    const std::int64_t offset = bytes_;
-    bytes_ = static_cast<std::int64_t>(end);
-    return {.offset = offset,
-            .heads = heads,
-            .rows = rows,
-            .columns = columns,
-            .element_bytes = static_cast<std::int64_t>(element_bytes)};
-  }
-
-  std::int64_t bytes() const { return bytes_; }
-
- private:
-  std::int64_t bytes_ = 0;
-};
+Matrices take_matrices(Arena& arena, std::int64_t batch, std::int64_t heads, std::int64_t rows,
+                       std::int64_t columns, std::size_t element_bytes) {
+  const auto bytes = static_cast<std::int64_t>(element_bytes);
+  return {.offset = arena.take(Wide{batch} * heads * rows * columns * bytes),
+          .heads = heads,
+          .rows = rows,
+          .columns = columns,
+          .element_bytes = bytes};
+}
 
 class Standard final : public Implementation {
  public:
@@ -83,26 +64,26 @@ StandardPlan::StandardPlan(const Problem& problem, int thread_count) : threads(t
   // would fight for the same few cache sets.
   const std::int64_t keys_padded = (keys + 15) / 16 * 16 + 16;
   const std::size_t element = size_of(problem.dtype);
-  Arena arena;
+  Arena arena("standard attention");
 
-  q = arena.take(batch, heads, queries, dim, sizeof(float));
-  k_t = arena.take(batch, kv_heads, dim, keys_padded, sizeof(float));
-  scores = arena.take(batch, heads, queries, keys, element);
+  q = take_matrices(arena, batch, heads, queries, dim, sizeof(float));
+  k_t = take_matrices(arena, batch, kv_heads, dim, keys_padded, sizeof(float));
+  scores = take_matrices(arena, batch, heads, queries, keys, element);
   if (problem.pass == Pass::forward) {
-    v = arena.take(batch, kv_heads, keys, dim_v, sizeof(float));
+    v = take_matrices(arena, batch, kv_heads, keys, dim_v, sizeof(float));
   } else {
-    k = arena.take(batch, kv_heads, keys, dim, sizeof(float));
-    v_t = arena.take(batch, kv_heads, dim_v, keys_padded, sizeof(float));
-    dout = arena.take(batch, heads, queries, dim_v, sizeof(float));
-    dscores = arena.take(batch, heads, queries, keys, element);
-    if (problem.softcap != 0) capped = arena.take(batch, heads, queries, keys, element);
-    if (problem.sinks) sinks = arena.take(batch, heads, 1, queries, sizeof(float));
-    marks = arena.take(1, threads, kBlock, kBlock, sizeof(float));
-    weights = arena.take(1, threads, kBlock, kBlock, sizeof(float));
+    k = take_matrices(arena, batch, kv_heads, keys, dim, sizeof(float));
+    v_t = take_matrices(arena, batch, kv_heads, dim_v, keys_padded, sizeof(float));
+    dout = take_matrices(arena, batch, heads, queries, dim_v, sizeof(float));
+    dscores = take_matrices(arena, batch, heads, queries, keys, element);
+    if (problem.softcap != 0) capped = take_matrices(arena, batch, heads, queries, keys, element);
+    if (problem.sinks) sinks = take_matrices(arena, batch, heads, 1, queries, sizeof(float));
+    marks = take_matrices(arena, 1, threads, kBlock, kBlock, sizeof(float));
+    weights = take_matrices(arena, 1, threads, kBlock, kBlock, sizeof(float));
   }
-  scores_row = arena.take(1, threads, 1, keys, sizeof(float));
-  other_row = arena.take(1, threads, 1, keys, sizeof(float));
-  sums = arena.take(1, threads, kBlock, std::max(dim, dim_v), sizeof(float));
+  scores_row = take_matrices(arena, 1, threads, 1, keys, sizeof(float));
+  other_row = take_matrices(arena, 1, threads, 1, keys, sizeof(float));
+  sums = take_matrices(arena, 1, threads, kBlock, std::max(dim, dim_v), sizeof(float));
   bytes = arena.bytes();
 }
 

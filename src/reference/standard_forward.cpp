@@ -1,12 +1,11 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
 #include "core/convert.h"
+#include "reference/dropout_row.h"
 #include "reference/row_math.h"
 #include "reference/standard.h"
-#include "strobe/dropout.h"
 
 namespace strobe::reference {
 namespace {
@@ -150,18 +149,10 @@ void store_rounded(const Problem& problem, float* values, std::int64_t count, vo
 
 void apply_dropout(const Problem& problem, const Block& block, std::int64_t query,
                    std::int64_t first_key, const float* p, float* values, std::int64_t count) {
-  const std::uint32_t threshold = dropout_threshold(problem.dropout);
-  const auto keep = static_cast<float>(1 / (1 - problem.dropout));
-  const auto word = [](auto value) { return static_cast<std::uint32_t>(value); };
-  // As dropout_keeps, with one call of the generator for each four keys.
-  std::array<std::uint32_t, 4> random = {};
+  DropoutRow row(problem, block.sequence.index, block.head, query);
   for (std::int64_t n = 0; n < count; ++n) {
-    const std::int64_t key = first_key + n;
-    if (n == 0 || key % 4 == 0) {
-      random = philox({word(key / 4), word(query), word(block.head), word(block.sequence.index)},
-                      {word(problem.dropout_seed), word(problem.dropout_seed >> 32)});
-    }
-    if (p[n] != kHidden) values[n] *= random[key % 4] >= threshold ? keep : 0;
+    const float factor = row.factor(first_key + n);
+    if (p[n] != kHidden) values[n] *= factor;
   }
 }
 

@@ -1,39 +1,22 @@
 #include "reference/gemm/gemm.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 
 #include "core/text.h"
 #include "core/threads.h"
-#include "core/wide.h"
-#include "strobe/error.h"
+#include "reference/arena.h"
 #include "strobe/registry.h"
 
 namespace strobe::reference::gemm {
 namespace {
 
-constexpr std::int64_t kAlignment = 64;
-
-/// Hands out the workspace from its beginning.
-class Arena {
- public:
-  Piece take(int copies, std::int64_t a, std::int64_t b, std::int64_t c, std::size_t element) {
-    const Wide wanted = Wide{a} * b * c * static_cast<Wide>(element);
-    const Wide each = (wanted + kAlignment - 1) / kAlignment * kAlignment;
-    if (bytes_ + each * copies > std::numeric_limits<std::int64_t>::max()) {
-      throw OutOfMemory("attention by matrix products needs a workspace of more than 2^63 bytes");
-    }
-    const Piece piece{.offset = bytes_, .each = static_cast<std::int64_t>(each)};
-    bytes_ += static_cast<std::int64_t>(each * copies);
-    return piece;
-  }
-
-  std::int64_t bytes() const { return bytes_; }
-
- private:
-  std::int64_t bytes_ = 0;
-};
+Piece take_piece(Arena& arena, int copies, std::int64_t a, std::int64_t b, std::int64_t c,
+                 std::size_t element) {
+  const Wide each = Arena::padded(Wide{a} * b * c * static_cast<Wide>(element));
+  const std::int64_t offset = arena.take(each * copies);
+  return {.offset = offset, .each = static_cast<std::int64_t>(each)};
+}
 
 /// Keys that a row of scores of the backward pass must have room for.
 std::int64_t longest_span(const Problem& problem, std::int64_t query_block,
@@ -102,25 +85,28 @@ GemmPlan::GemmPlan(const Problem& problem, const Library& which, int thread_coun
   const std::int64_t dim = problem.dim, dim_v = problem.value_dim();
   const std::size_t element = element_bytes();
   choose_blocks(problem);
-  Arena arena;
+  Arena arena("attention by matrix products");
 
-  k = arena.take(1, kv_heads, keys, dim, element);
-  v = arena.take(1, kv_heads, keys, dim_v, element);
-  finite_k = arena.take(1, kv_heads, finite_blocks, 1, sizeof(bool));
-  finite_v = arena.take(1, kv_heads, finite_blocks, 1, sizeof(bool));
-  queries = arena.take(threads, query_block, dim, 1, element);
-  scores = arena.take(threads, query_block, span, 1, sizeof(float));
-  if (bf16) weights = arena.take(threads, query_block, span, 1, element);
-  if (problem.bias || problem.dropout != 0) row = arena.take(threads, span, 1, 1, sizeof(float));
-  sums = arena.take(threads, query_block, std::max(dim, dim_v), 1, sizeof(float));
+  k = take_piece(arena, 1, kv_heads, keys, dim, element);
+  v = take_piece(arena, 1, kv_heads, keys, dim_v, element);
+  finite_k = take_piece(arena, 1, kv_heads, finite_blocks, 1, sizeof(bool));
+  finite_v = take_piece(arena, 1, kv_heads, finite_blocks, 1, sizeof(bool));
+  queries = take_piece(arena, threads, query_block, dim, 1, element);
+  scores = take_piece(arena, threads, query_block, span, 1, sizeof(float));
+  if (bf16) weights = take_piece(arena, threads, query_block, span, 1, element);
+  if (problem.bias || problem.dropout != 0)
+    row = take_piece(arena, threads, span, 1, 1, sizeof(float));
+  sums = take_piece(arena, threads, query_block, std::max(dim, dim_v), 1, sizeof(float));
   if (backward) {
-    dk = arena.take(1, parts * kv_heads, keys, dim, sizeof(float));
-    dv = arena.take(1, parts * kv_heads, keys, dim_v, sizeof(float));
-    if (problem.sinks) dsinks = arena.take(1, problem.heads, problem.total_q(), 1, sizeof(float));
-    douts = arena.take(threads, query_block, dim_v, 1, element);
-    gradients = arena.take(threads, query_block, span, 1, sizeof(float));
-    if (bf16) gradient_weights = arena.take(threads, query_block, span, 1, element);
-    if (problem.softcap != 0) slopes = arena.take(threads, query_block, span, 1, sizeof(float));
+    dk = take_piece(arena, 1, parts * kv_heads, keys, dim, sizeof(float));
+    dv = take_piece(arena, 1, parts * kv_heads, keys, dim_v, sizeof(float));
+    if (problem.sinks)
+      dsinks = take_piece(arena, 1, problem.heads, problem.total_q(), 1, sizeof(float));
+    douts = take_piece(arena, threads, query_block, dim_v, 1, element);
+    gradients = take_piece(arena, threads, query_block, span, 1, sizeof(float));
+    if (bf16) gradient_weights = take_piece(arena, threads, query_block, span, 1, element);
+    if (problem.softcap != 0)
+      slopes = take_piece(arena, threads, query_block, span, 1, sizeof(float));
   }
   bytes = arena.bytes();
 }

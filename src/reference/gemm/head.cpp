@@ -1,13 +1,12 @@
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 
 #include "core/convert.h"
 #include "core/threads.h"
+#include "reference/dropout_row.h"
 #include "reference/gemm/gemm.h"
-#include "strobe/dropout.h"
 
 namespace strobe::reference::gemm {
 namespace {
@@ -157,18 +156,9 @@ Head::Logits Head::logits(std::int64_t query, KeyRange keys, float* scores, floa
 }
 
 void Head::draw_dropout(std::int64_t query, KeyRange keys, float* keep) const {
-  const Problem& problem = run.problem;
-  const std::uint32_t threshold = dropout_threshold(problem.dropout);
-  const auto kept = static_cast<float>(1 / (1 - problem.dropout));
-  const auto word = [](auto value) { return static_cast<std::uint32_t>(value); };
-  // As dropout_keeps, with one call of the generator for each four keys.
-  std::array<std::uint32_t, 4> random = {};
+  DropoutRow row(run.problem, sequence.index, index, query);
   for (std::int64_t key = keys.begin; key < keys.end; ++key) {
-    if (key == keys.begin || key % 4 == 0) {
-      random = philox({word(key / 4), word(query), word(index), word(sequence.index)},
-                      {word(problem.dropout_seed), word(problem.dropout_seed >> 32)});
-    }
-    keep[key - keys.begin] = random[key % 4] >= threshold ? kept : 0;
+    keep[key - keys.begin] = row.factor(key);
   }
 }
 
