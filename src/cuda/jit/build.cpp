@@ -137,6 +137,7 @@ Built build(const KernelDescription& kernel, std::string_view source,
   if (known) {
     built = {.binary = std::move(*known), .from_cache = true};
   } else {
+    if (const std::string trouble = cache.unreadable(key()); !trouble.empty()) warn(trouble);
     built.binary = compile(kernel, source, architecture);
     if (const std::string trouble = cache.keep(key(), built.binary); !trouble.empty()) {
       warn(trouble);

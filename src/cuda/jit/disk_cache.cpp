@@ -80,6 +80,16 @@ std::optional<Binary> DiskCache::find(const std::string& key) const {
   return std::move(file->binary);
 }
 
+std::string DiskCache::unreadable(const std::string& key) const {
+  if (!may_not_be_read(path_of(key))) return "";
+  return concat(
+      "compiled kernels are there that this user may not read, so each process compiles "
+      "them again: ",
+      folder_.string(),
+      "; let others read the folder and its files, or name another folder with "
+      "STROBE_CACHE_DIR");
+}
+
 std::string DiskCache::keep(const std::string& key, const Binary& binary) const {
   const std::string trouble =
       write_beside_and_rename(path_of(key), serialize({.key = key, .binary = binary}));

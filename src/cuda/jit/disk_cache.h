@@ -29,6 +29,9 @@ class DiskCache {
 
   std::optional<Binary> find(const std::string& key) const;
 
+  /// A sentence that says so if there may be one that this user must not read, else "".
+  std::string unreadable(const std::string& key) const;
+
   /// Returns a sentence that says why it could not be kept, "" if it could.
   std::string keep(const std::string& key, const Binary& binary) const;
 

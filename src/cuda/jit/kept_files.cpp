@@ -1,20 +1,37 @@
 #include "cuda/jit/kept_files.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
+#include <random>
 #include <sstream>
 #include <system_error>
 
 #include "core/text.h"
+#include "cuda/jit/hash.h"
 
 namespace strobe::cuda::jit {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Makes a file that nobody else has, and sets its name, which begins with the path. mkstemp would
+/// do the same, but for this user alone: others may read what the umask lets them.
+int make_beside(const fs::path& path, std::string& name) {
+  constexpr int kTries = 100;
+  constexpr int kForAll = 0666;
+  std::random_device random;
+  int file = -1;
+  for (int i = 0; i < kTries && file < 0; ++i) {
+    name = concat(path.string(), ".", hash_text(random()));
+    file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kForAll);
+    if (file < 0 && errno != EEXIST) break;
+  }
+  return file;
+}
 
 }  // namespace
 
@@ -23,8 +40,8 @@ std::string write_beside_and_rename(const fs::path& path, const std::string& byt
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   if (error) return error.message();
-  std::string fresh = path.string() + ".XXXXXX";
-  const int file = mkstemp(fresh.data());
+  std::string fresh;
+  const int file = make_beside(path, fresh);
   if (file < 0) return system_text(errno);
   std::size_t done = 0;
   int trouble = 0;
@@ -48,8 +65,12 @@ std::string read_kept_file(const fs::path& path) {
   return std::move(stream).str();
 }
 
+bool may_not_be_read(const fs::path& path) {
+  return access(path.c_str(), R_OK) != 0 && errno == EACCES;
+}
+
 std::vector<fs::path> kept_files(const fs::path& folder, std::string_view suffix) {
-  const std::string unfinished = concat(suffix, ".");  // and what mkstemp makes of six X
+  const std::string unfinished = concat(suffix, ".");  // and some digits
   std::vector<fs::path> files;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(folder, none)) {

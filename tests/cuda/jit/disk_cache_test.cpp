@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <fstream>
@@ -102,6 +104,41 @@ TEST(DiskCache, SaysWhyItCannotKeep) {
   EXPECT_FALSE(DiskCache(file).find("key"));
   EXPECT_TRUE(DiskCache(file).entries().empty());
   EXPECT_NE(DiskCache("/proc/no/such/folder").keep("key", kBinary), "");
+}
+
+TEST(DiskCache, OthersMayReadWhatTheUmaskLetsThem) {
+  const DiskCache cache(fresh_folder());
+  for (const auto& [mask, expected] : {std::pair<mode_t, fs::perms>{0022, fs::perms{0644}},
+                                       {0002, fs::perms{0664}},
+                                       {0077, fs::perms{0600}}}) {
+    const mode_t before = umask(mask);
+    EXPECT_EQ(cache.keep("key", kBinary), "");
+    umask(before);
+    EXPECT_EQ(fs::status(cache.entries().at(0).path).permissions(), expected);
+  }
+}
+
+/// Ends the process, which becomes that of another user if this one may read everything.
+[[noreturn]] void tell_another_user(const DiskCache& cache) {
+  const bool other = geteuid() != 0 || setuid(65534) == 0;
+  if (other) std::fputs(cache.unreadable("key").c_str(), stderr);
+  _exit(other ? 0 : 1);
+}
+
+TEST(DiskCache, SaysThatAFileMayNotBeRead) {
+  const DiskCache cache(fresh_folder());
+  EXPECT_EQ(cache.unreadable("key"), "") << "there is none";
+  cache.keep("key", kBinary);
+  EXPECT_EQ(cache.unreadable("key"), "");
+  const auto expect_told = [&] {
+    EXPECT_EXIT(tell_another_user(cache), testing::ExitedWithCode(0),
+                "may not read.*SaysThatAFileMayNotBeRead.*STROBE_CACHE_DIR");
+  };
+  fs::permissions(cache.entries().at(0).path, fs::perms::none);
+  expect_told();
+  fs::permissions(cache.folder(), fs::perms::none);
+  expect_told();
+  fs::permissions(cache.folder(), fs::perms::owner_all);
 }
 
 TEST(DiskCache, AFullDiskIsToldAndLeavesNothing) {
