@@ -65,8 +65,13 @@ struct FoundNvrtc {
   std::string missing{};
 };
 
-/// What STROBE_NVRTC names; or the first that is found by name, beneath CUDA_HOME or CUDA_PATH, in
-/// /usr/local/cuda, or among the packages that the set-up fetched for the tests.
+/// The first of these libraries that can be used, and whose kernels a driver of this version, 12040
+/// for CUDA 12.4, would load; 0 is no driver, for which any will do.
+FoundNvrtc first_that_serves(const std::vector<std::string>& files, int driver);
+
+/// What STROBE_NVRTC names, whatever the driver; or the first that serves by its plain name,
+/// beneath CUDA_HOME or CUDA_PATH, in /usr/local/cuda, or among the packages of Python or those
+/// that the set-up fetched for the tests.
 FoundNvrtc load_nvrtc();
 
 /// The same, once for the process.
