@@ -12,6 +12,7 @@
 #include "cuda/driver/tensor_map.h"
 #include "cuda/gpu.h"
 #include "cuda/jit/build.h"
+#include "device/narrow_end.cuh"
 
 namespace strobe::cuda {
 namespace {
