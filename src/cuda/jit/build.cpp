@@ -7,6 +7,7 @@
 #include "cuda/jit/hash.h"
 #include "cuda/jit/known_compiler.h"
 #include "cuda/jit/nvrtc.h"
+#include "cuda/jit/shared_work.h"
 #include "cuda/warnings.h"
 #include "strobe/trace.h"
 
@@ -117,34 +118,46 @@ std::string key_line(const std::string& key, std::string_view name) {
   return key.substr(at, key.find('\n', at) - at);
 }
 
-Built build(const KernelDescription& kernel, std::string_view source,
-            const Architecture& architecture, const DiskCache& cache) {
+namespace {
+
+/// For the key, which is another if the compiler turns out to be another than was thought.
+Built find_or_compile(const KernelDescription& kernel, std::string_view source,
+                      const Architecture& architecture, const DiskCache& cache, std::string key) {
   const auto start = Clock::now();
-  const auto key = [&] { return cache_key(kernel, source, architecture, compiler_version()); };
   const auto find = [&] {
     Span span("cuda", "look in the disk cache");
     if (span) tell_what(span, kernel, architecture);
-    auto found = cache.find(key());
+    auto found = cache.find(key);
     span.tell("found", std::int64_t{found ? 1 : 0});
     return found;
   };
   Built built;
   auto known = find();
   if (!known) {
-    nvrtc();  // and now that it is here, it may be another than was thought
+    nvrtc();
+    key = cache_key(kernel, source, architecture, compiler_version());
     known = find();
   }
   if (known) {
     built = {.binary = std::move(*known), .from_cache = true};
   } else {
-    if (const std::string trouble = cache.unreadable(key()); !trouble.empty()) warn(trouble);
+    if (const std::string trouble = cache.unreadable(key); !trouble.empty()) warn(trouble);
     built.binary = compile(kernel, source, architecture);
-    if (const std::string trouble = cache.keep(key(), built.binary); !trouble.empty()) {
-      warn(trouble);
-    }
+    if (const std::string trouble = cache.keep(key, built.binary); !trouble.empty()) warn(trouble);
   }
   built.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return built;
+}
+
+}  // namespace
+
+Built build(const KernelDescription& kernel, std::string_view source,
+            const Architecture& architecture, const DiskCache& cache) {
+  // Equal GPUs need the same: who comes after finds it on the disk.
+  static auto& going_on = *new SharedWork<Built>(SharedWork<Built>::Results::forgotten);
+  const std::string key = cache_key(kernel, source, architecture, compiler_version());
+  return going_on.get(concat(cache.folder().string(), "\n", key),
+                      [&] { return find_or_compile(kernel, source, architecture, cache, key); });
 }
 
 Built build(const KernelDescription& kernel, const Architecture& architecture) {

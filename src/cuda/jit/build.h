@@ -17,9 +17,9 @@ struct Built {
   double seconds = 0;  ///< to find or to compile it
 };
 
-/// From the user's cache on disk, else by the compiler, and then it is kept. Throws CompileError
-/// with the configuration and the compiler's log, and Unsupported if there is no compiler, or one
-/// that does not know the architecture.
+/// From the user's cache on disk, else by the compiler, and then it is kept; once for all threads
+/// that ask for it at a time. Throws CompileError with the configuration and the compiler's log,
+/// and Unsupported if there is no compiler, or one that does not know the architecture.
 Built build(const KernelDescription& kernel, const Architecture& architecture);
 
 /// The same with the text of the source, and the cache, given.

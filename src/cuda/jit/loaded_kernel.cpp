@@ -1,13 +1,11 @@
 #include "cuda/jit/loaded_kernel.h"
 
-#include <future>
-#include <map>
-#include <mutex>
 #include <stdexcept>
 
 #include "core/text.h"
 #include "cuda/jit/build.h"
 #include "cuda/jit/nvrtc.h"
+#include "cuda/jit/shared_work.h"
 #include "strobe/trace.h"
 
 namespace strobe::cuda::jit {
@@ -56,14 +54,9 @@ namespace {
 
 using Pointer = std::shared_ptr<const LoadedKernel>;
 
-struct Loaded {
-  std::mutex mutex{};
-  std::map<std::string, std::shared_future<Pointer>> kernels{};
-};
-
-Loaded& loaded() {
+SharedWork<Pointer>& loaded() {
   // Never destroyed: at the end of a process the driver may be gone before its modules are.
-  static Loaded& all = *new Loaded;
+  static auto& all = *new SharedWork<Pointer>(SharedWork<Pointer>::Results::kept);
   return all;
 }
 
@@ -76,28 +69,8 @@ std::string name_of(const driver::Device& device, const KernelDescription& kerne
 }  // namespace
 
 Pointer load(const driver::Device& device, const KernelDescription& kernel) {
-  const std::string name = name_of(device, kernel);
-  std::promise<Pointer> promise;
-  std::shared_future<Pointer> other;
-  {
-    const std::scoped_lock lock(loaded().mutex);
-    const auto [place, mine] = loaded().kernels.try_emplace(name);
-    if (mine)
-      place->second = promise.get_future().share();
-    else
-      other = place->second;
-  }
-  if (other.valid()) return other.get();
-  try {
-    auto kernel_here = std::make_shared<const LoadedKernel>(device, kernel);
-    promise.set_value(kernel_here);
-    return kernel_here;
-  } catch (...) {
-    promise.set_exception(std::current_exception());
-    const std::scoped_lock lock(loaded().mutex);
-    loaded().kernels.erase(name);  // the next one to ask tries again
-    throw;
-  }
+  return loaded().get(name_of(device, kernel),
+                      [&] { return std::make_shared<const LoadedKernel>(device, kernel); });
 }
 
 }  // namespace strobe::cuda::jit

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "cuda/jit/nvrtc.h"
 #include "cuda/warnings.h"
 #include "strobe/error.h"
+#include "strobe/trace.h"
 #include "support/environment.h"
 
 namespace strobe::cuda::jit {
@@ -55,6 +58,40 @@ TEST_F(Build, CompilesOnceAndThenFindsIt) {
   EXPECT_TRUE(again.from_cache);
   EXPECT_EQ(again.binary.cubin, first.binary.cubin);
   EXPECT_EQ(again.binary.resources, first.binary.resources);
+}
+
+TEST_F(Build, CompilesOnceForAllWhoAskAtATime) {
+  constexpr int kThreads = 8;
+  std::vector<std::string> cubins(kThreads);
+  start_recording();
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& cubin : cubins)
+      threads.emplace_back([&] { cubin = build_here(scale(3)).binary.cubin; });
+  }
+  int compiled = 0;
+  for (const RecordedThread& thread : stop_recording()) {
+    for (const RecordedSpan& span : thread.spans) compiled += span.name == "compile" ? 1 : 0;
+  }
+  EXPECT_EQ(compiled, 1);
+  EXPECT_EQ(cubins, std::vector<std::string>(kThreads, build_here(scale(3)).binary.cubin));
+}
+
+TEST_F(Build, AnErrorIsThrownToAllWhoAskAtATime) {
+  std::atomic<int> refused = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        try {
+          build_here(scale(3), "sm_90a", "int broken = missing;\n");
+        } catch (const CompileError&) {
+          ++refused;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(refused, 4);
 }
 
 TEST_F(Build, AnythingThatMattersMakesAnotherKey) {
