@@ -45,8 +45,9 @@ class STROBE_API Attention {
 ///     attention.backward({.q = q, .k = k, .v = v, .out = out, .dout = dout,
 ///                         .dq = dq, .dk = dk, .dv = dv});
 ///
-/// On a GPU both may be captured in one graph: neither allocates or waits. One object serves one
-/// step at a time.
+/// On a GPU both may be captured in one graph, even at their first call: neither allocates or waits
+/// for the GPU, and kernels that are loaded only then are no part of the graph. One object serves
+/// one step at a time.
 class STROBE_API TrainingAttention {
  public:
   /// The best is that of the backward pass, which takes the most time. The problem's own pass does

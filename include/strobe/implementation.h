@@ -132,7 +132,9 @@ class STROBE_API Implementation {
   Plan plan(const Problem& problem, const PlanOptions& options = {}) const;
 
   /// Computes. Allocates nothing: `workspace` holds at least plan.workspace_bytes, aligned to 64.
-  /// On the CPU it returns when done; on a GPU it is ordered on the stream.
+  /// On the CPU it returns when done; on a GPU it is ordered on the stream, and the first tensors
+  /// that lie unusually, such as unaligned or expanded ones, have another kernel compiled and
+  /// loaded.
   void run(const Plan& plan, const Tensors& tensors, void* workspace, std::size_t workspace_bytes,
            Stream stream = nullptr) const;
 

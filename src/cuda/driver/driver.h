@@ -89,6 +89,7 @@ class Api {
   Call<const abi::LaunchConfig*, abi::Function, void**, void**> cuLaunchKernelEx{symbols_, "cuLaunchKernelEx"};
 
   Call<abi::Stream, abi::CaptureMode> cuStreamBeginCapture{symbols_, "cuStreamBeginCapture_v2"};
+  Call<abi::CaptureMode*> cuThreadExchangeStreamCaptureMode{symbols_, "cuThreadExchangeStreamCaptureMode"};
   Call<abi::Stream, abi::Graph*> cuStreamEndCapture{symbols_, "cuStreamEndCapture"};
   Call<abi::GraphExec*, abi::Graph, unsigned long long> cuGraphInstantiate{symbols_, "cuGraphInstantiateWithFlags"};
   Call<abi::GraphExec, abi::Stream> cuGraphLaunch{symbols_, "cuGraphLaunch"};

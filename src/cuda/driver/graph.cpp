@@ -45,6 +45,14 @@ Graph Graph::capture(const Device& device, abi::Stream stream, const std::functi
   return result;
 }
 
+OutsideOfCapture::OutsideOfCapture(const Device& device) : scope_(device) {
+  api().cuThreadExchangeStreamCaptureMode(&mode_);
+}
+
+OutsideOfCapture::~OutsideOfCapture() {
+  api().cuThreadExchangeStreamCaptureMode.unchecked(&mode_);
+}
+
 int count_kernels(const Device& device, abi::Stream stream, const std::function<void()>& work) {
   const ContextScope scope(device);
   const OwnedGraph graph = record(device, stream, work);

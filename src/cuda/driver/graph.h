@@ -23,6 +23,20 @@ class Graph {
   Owned<abi::GraphExec, release> exec_{};
 };
 
+/// While it lives, its thread may load modules and allocate memory of the device although a stream
+/// is being captured, which drivers otherwise refuse. None of that is recorded.
+class OutsideOfCapture {
+ public:
+  explicit OutsideOfCapture(const Device& device);
+  OutsideOfCapture(const OutsideOfCapture&) = delete;
+  OutsideOfCapture& operator=(const OutsideOfCapture&) = delete;
+  ~OutsideOfCapture();
+
+ private:
+  ContextScope scope_;
+  abi::CaptureMode mode_ = abi::CaptureMode::relaxed;  ///< and then what it was before
+};
+
 /// Kernels among what `work` puts on the stream, which does not run.
 int count_kernels(const Device& device, abi::Stream stream, const std::function<void()>& work);
 

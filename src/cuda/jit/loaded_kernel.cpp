@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "core/text.h"
+#include "cuda/driver/graph.h"
 #include "cuda/jit/build.h"
 #include "cuda/jit/nvrtc.h"
 #include "cuda/jit/shared_work.h"
@@ -32,13 +33,11 @@ LoadedKernel::LoadedKernel(const driver::Device& device, const KernelDescription
   if (span) span.tell("kernel", kernel.name);
   const Built built = build(kernel, Architecture::of(device));
   resources_ = built.binary.resources;
+  const driver::OutsideOfCapture scope(device);  // a call may be the first with such operands
   module_ = load_module(device, built.binary.cubin);
   for (const std::string& name : kernel.entries) {
     driver::Function function = module_->function(name);
-    if (kernel.dynamic_shared_bytes > 0) {
-      const driver::ContextScope scope(device);
-      function.allow_dynamic_shared(kernel.dynamic_shared_bytes);
-    }
+    if (kernel.dynamic_shared_bytes > 0) function.allow_dynamic_shared(kernel.dynamic_shared_bytes);
     entries_.push_back({name, function});
   }
 }

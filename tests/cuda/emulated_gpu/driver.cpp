@@ -47,6 +47,7 @@ struct GraphExecObject {
 };
 struct StreamObject {
   std::unique_ptr<GraphObject> captured{};
+  CaptureMode capture_mode{};
 };
 struct EventObject {
   long time = 0;
@@ -71,6 +72,7 @@ constexpr Result kInvalidValue{1};
 constexpr Result kInvalidContext{201};
 constexpr Result kNotFound{500};
 constexpr Result kLaunchFailed{719};
+constexpr Result kCaptureUnsupported{900};
 
 int architecture() {
   const char* const named = std::getenv("STROBE_EMULATED_GPU");
@@ -131,6 +133,22 @@ Result enqueue(abi::Stream stream, abi::Work work,
     return kLaunchFailed;
   }
   return Result::success;
+}
+
+// ---- captures: what they forbid, to the thread that captures or to all, unless it is relaxed
+
+std::atomic<int> captures_that_forbid_all = 0;
+thread_local int captures_of_this_thread = 0;
+thread_local abi::CaptureMode thread_mode = abi::CaptureMode::global;
+
+void count_capture(abi::CaptureMode mode, int more) {
+  if (mode == abi::CaptureMode::global) captures_that_forbid_all += more;
+  if (mode != abi::CaptureMode::relaxed) captures_of_this_thread += more;
+}
+
+bool a_capture_forbids() {
+  return thread_mode != abi::CaptureMode::relaxed &&
+         (captures_that_forbid_all > 0 || captures_of_this_thread > 0);
 }
 
 // ---- modules: shared libraries, which end with their section headers
@@ -339,12 +357,19 @@ Result cuEventElapsedTime(float* milliseconds, abi::Event start, abi::Event end)
   *milliseconds = static_cast<float>(end->time - start->time) / kPerMillisecond;
   return Result::success;
 }
-Result cuStreamBeginCapture_v2(abi::Stream stream, abi::CaptureMode) {
+Result cuStreamBeginCapture_v2(abi::Stream stream, abi::CaptureMode mode) {
   stream->captured = std::make_unique<abi::GraphObject>();
+  stream->capture_mode = mode;
+  count_capture(mode, 1);
+  return Result::success;
+}
+Result cuThreadExchangeStreamCaptureMode(abi::CaptureMode* mode) {
+  std::swap(*mode, thread_mode);
   return Result::success;
 }
 Result cuStreamEndCapture(abi::Stream stream, abi::Graph* graph) {
   *graph = stream->captured.release();
+  count_capture(stream->capture_mode, -1);
   return Result::success;
 }
 Result cuGraphInstantiateWithFlags(abi::GraphExec* exec, abi::Graph graph, unsigned long long) {
@@ -378,6 +403,7 @@ Result cuGraphExecDestroy(abi::GraphExec exec) {
 // ---- memory
 
 Result cuMemAlloc_v2(abi::DevicePointer* to, std::size_t bytes) {
+  if (a_capture_forbids()) return kCaptureUnsupported;
   return allocate(to, bytes);
 }
 Result cuMemFree_v2(abi::DevicePointer address) {
@@ -405,6 +431,7 @@ Result cuMemsetD8Async(abi::DevicePointer to, unsigned char value, std::size_t b
 // ---- modules and launches
 
 Result cuModuleLoadData(abi::Module* module, const void* image) {
+  if (a_capture_forbids()) return kCaptureUnsupported;
   const int file = file_of(image);
   void* const library =
       dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);

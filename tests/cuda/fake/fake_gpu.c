@@ -382,6 +382,10 @@ API cuStreamBeginCapture_v2(void* stream, int mode) {
   captured = calloc(1, sizeof *captured);
   return kSuccess;
 }
+API cuThreadExchangeStreamCaptureMode(int* mode) {
+  (void)mode;
+  return kSuccess;
+}
 API cuStreamEndCapture(void* stream, void** graph) {
   (void)stream;
   *graph = captured;

@@ -31,9 +31,10 @@ const Implementation& flash() {
 /// A problem on the device with both passes planned.
 class Attempt {
  public:
-  Attempt(const driver::Device& device, const char* problem)
+  Attempt(const driver::Device& device, const char* problem,
+          lab::Storage storage = lab::Storage::contiguous)
       : device_(device),
-        operands_({.problem = Problem::parse(problem)}),
+        operands_({.problem = Problem::parse(problem), .inputs = {.storage = storage}}),
         mirror_(accelerator_at(0), operands_),
         forward_(plan(Pass::forward)),
         backward_(plan(Pass::backward)),
@@ -117,6 +118,23 @@ TEST_F(GpuCalls, CanBeCapturedInAGraph) {
     graph.launch(stream.get());
     EXPECT_TRUE(attempt.results(stream) == expected);
   }
+}
+
+// Kernels for such operands are compiled when the first come, and drivers load none in a capture.
+TEST_F(GpuCalls, CanBeTheFirstWithSuchOperandsInACapture) {
+  Attempt attempt(device(), "b1 sq20 sk30 h2 d24 bf16 causal bwd", lab::Storage::sliced);
+  const driver::Stream stream(device());
+  attempt.poison();
+  const auto graph =
+      driver::Graph::capture(device(), stream.get(), [&] { attempt.run(stream.get()); });
+  {
+    const driver::ContextScope scope(device());
+    graph.launch(stream.get());
+  }
+  const auto captured = attempt.results(stream);
+  attempt.poison();
+  attempt.run(stream.get());
+  EXPECT_TRUE(attempt.results(stream) == captured);
 }
 
 TEST_F(GpuCalls, NeedAWorkspaceThatGrowsWithTheLengthAlone) {

@@ -2,6 +2,7 @@
 
 #include "core/text.h"
 #include "cuda/baselines/shared_handle.h"
+#include "cuda/driver/graph.h"
 #include "cuda/driver/memory.h"
 #include "cuda/workspace.h"
 #include "strobe/error.h"
@@ -103,6 +104,7 @@ void Attention::plan_workspace() {
 
 Engine Attention::make_engine(Layout layout) const {
   const Problem problem = with_layout(problem_, layout);
+  const cuda::driver::OutsideOfCapture scope(device_);  // a call may be the first that lies so
   auto& device = handle_of(device_);
   const std::lock_guard lock(device.busy);
   Graph graph = problem.pass == Pass::forward ? forward_graph(library(), problem)
