@@ -2,10 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <span>
-
 #include "core/text.h"
 
 namespace strobe::cuda::driver {
@@ -48,18 +44,26 @@ std::optional<double> watts(std::optional<unsigned> milliwatts) {
   return *milliwatts / 1e3;
 }
 
-/// As many as fit: who else is there matters, not how many hundreds of them.
-std::vector<DeviceSettings::Process> other_processes(const SharedObject& nvml, void* gpu) {
-  std::array<ProcessInfo, 64> found{};
-  auto count = static_cast<unsigned>(found.size());
+std::vector<ProcessInfo> processes_of(const SharedObject& nvml, void* gpu) {
+  constexpr int kInsufficientSize = 7;
+  constexpr int kTries = 4;  // for more may have begun since they were counted
   int (*list)(void*, unsigned*, ProcessInfo*) = nullptr;
-  if (!nvml.find("nvmlDeviceGetComputeRunningProcesses_v3", list) ||
-      list(gpu, &count, found.data()) != 0) {
-    return {};
+  if (!nvml.find("nvmlDeviceGetComputeRunningProcesses_v3", list)) return {};
+  std::vector<ProcessInfo> found(64);
+  for (int i = 0; i < kTries; ++i) {
+    auto count = static_cast<unsigned>(found.size());
+    const int status = list(gpu, &count, found.data());
+    if (status != 0 && status != kInsufficientSize) return {};
+    found.resize(count);
+    if (status == 0) return found;
   }
+  return {};
+}
+
+std::vector<DeviceSettings::Process> other_processes(const SharedObject& nvml, void* gpu) {
   constexpr unsigned long long kUnknown = ~0ULL;
   std::vector<DeviceSettings::Process> others;
-  for (const ProcessInfo& process : std::span(found).first(std::min<std::size_t>(count, 64))) {
+  for (const ProcessInfo& process : processes_of(nvml, gpu)) {
     if (static_cast<pid_t>(process.id) == getpid()) continue;
     auto& other = others.emplace_back(DeviceSettings::Process{.id = process.id});
     if (process.memory != kUnknown) other.memory_bytes = static_cast<std::int64_t>(process.memory);

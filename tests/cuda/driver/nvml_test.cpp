@@ -34,6 +34,15 @@ TEST(Nvml, ReadsHowAGpuIsSetUp) {
   EXPECT_FALSE(settings.processes[1].memory_bytes) << "which NVML does not know";
 }
 
+TEST(Nvml, TellsOfEveryProcessHoweverManyThereAre) {
+  const strobe::test::ScopedVariable chosen("STROBE_NVML", STROBE_FAKE_NVML);
+  for (const std::size_t others : {0, 63, 64, 500}) {
+    const strobe::test::ScopedVariable there("STROBE_FAKE_PROCESSES",
+                                             std::to_string(others).c_str());
+    EXPECT_EQ(Sensors("0000:01:00.0").read_settings().processes.size(), others);
+  }
+}
+
 TEST(Nvml, TellsNothingOfAGpuThatItDoesNotKnow) {
   const strobe::test::ScopedVariable chosen("STROBE_NVML", STROBE_FAKE_NVML);
   const DeviceSettings settings = Sensors("0000:7f:00.0").read_settings();

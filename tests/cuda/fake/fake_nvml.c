@@ -1,5 +1,6 @@
 // As much of NVML as is read of a GPU. It knows one, at the place of the fake driver's first.
 //   STROBE_FAKE_CLOCK_REASONS   the mask of what keeps the clocks down (4, the power cap)
+//   STROBE_FAKE_PROCESSES       how many others compute there, the first of them process 1 (2)
 // It is set up badly: less power than it was built for, no persistence, and process 1 is there too.
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 
 #define API __attribute__((visibility("default"))) int
 
-enum { kSuccess = 0, kNotSupported = 3, kNotFound = 6 };
+enum { kSuccess = 0, kNotSupported = 3, kNotFound = 6, kInsufficientSize = 7 };
 
 static int gpu;
 
@@ -87,11 +88,15 @@ struct Process {
 
 API nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count,
                                             struct Process* processes) {
-  if (device != &gpu || *count < 3) return kNotFound;
-  *count = 3;
-  processes[0] = (struct Process){(unsigned)getpid(), 1000000, 0, 0};
-  processes[1] = (struct Process){1, 2000000000, 0, 0};
-  processes[2] = (struct Process){2, ~0ULL, 0, 0};
+  const char* text = getenv("STROBE_FAKE_PROCESSES");
+  const unsigned others = text == NULL ? 2 : (unsigned)atoi(text);
+  const unsigned room = *count, own = (unsigned)getpid();
+  if (device != &gpu) return kNotFound;
+  *count = others + 1;
+  if (room < *count) return kInsufficientSize;
+  processes[0] = (struct Process){own, 1000000, 0, 0};
+  for (unsigned i = 1; i <= others; ++i)
+    processes[i] = (struct Process){i + (i >= own), i == 1 ? 2000000000 : ~0ULL, 0, 0};
   return kSuccess;
 }
 
