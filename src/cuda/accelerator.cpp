@@ -117,7 +117,7 @@ class CudaAccelerator final : public Accelerator {
   DeviceSettings settings() const override { return sensors_.read_settings(); }
 
   DeviceActivity observe(const std::function<void()>& work) const override {
-    DeviceActivity activity = cupti::observe(done(work));
+    DeviceActivity activity = cupti::observe(device_.index(), done(work));
     activity.device = concat("GPU ", device_.index(), ", ", device_.name());
     return activity;
   }

@@ -67,11 +67,13 @@ DeviceWork work_of(const abi::MemoryRecord& record) {
 }
 
 /// Where CUPTI leaves its records, from a thread of its own. Its functions are told nothing of who
-/// asked, so there is one.
+/// asked, so there is one. Records come from every GPU that this process uses, and those of one are
+/// kept.
 class Log {
  public:
-  void clear() {
+  void begin(int device) {
     const std::scoped_lock lock(mutex_);
+    device_ = static_cast<std::uint32_t>(device);
     work_.clear();
     dropped_ = 0;
   }
@@ -104,16 +106,22 @@ class Log {
     switch (*static_cast<const abi::ActivityKind*>(record)) {
       case abi::ActivityKind::kernel:
       case abi::ActivityKind::serial_kernel:
-        work_.push_back(work_of(*static_cast<const abi::KernelRecord*>(record)));
+        add_ours(*static_cast<const abi::KernelRecord*>(record));
         break;
       case abi::ActivityKind::copy:
       case abi::ActivityKind::fill:
-        work_.push_back(work_of(*static_cast<const abi::MemoryRecord*>(record)));
+        add_ours(*static_cast<const abi::MemoryRecord*>(record));
         break;
     }
   }
 
+  template <class Record>
+  void add_ours(const Record& record) {
+    if (record.device == device_) work_.push_back(work_of(record));
+  }
+
   std::mutex mutex_{};
+  std::uint32_t device_ = 0;
   std::vector<DeviceWork> work_{};
   std::int64_t dropped_ = 0;
 };
@@ -165,11 +173,11 @@ std::int64_t clock_offset_ns(const Library& cupti) {
 /// While it lives, records are made.
 class Observation {
  public:
-  explicit Observation(const Library& cupti) : cupti_(cupti) {
+  Observation(const Library& cupti, int device) : cupti_(cupti) {
     static std::once_flag registered;
     std::call_once(registered,
                    [&] { cupti.cuptiActivityRegisterCallbacks(lend_buffer, take_buffer); });
-    record_log().clear();
+    record_log().begin(device);
     offset_ns_ = clock_offset_ns(cupti);
     try {
       for (const abi::ActivityKind kind : kKinds) cupti.cuptiActivityEnable(kind);
@@ -206,13 +214,13 @@ class Observation {
 
 }  // namespace
 
-DeviceActivity observe(const std::function<void()>& work) {
+DeviceActivity observe(int device, const std::function<void()>& work) {
   static std::mutex one_at_a_time;
   const std::scoped_lock lock(one_at_a_time);
   std::optional<Observation> observation;
   DeviceActivity activity;
   try {
-    observation.emplace(library());
+    observation.emplace(library(), device);
   } catch (const Refused& refusal) {
     activity.refused = refusal.what();
   }

@@ -6,8 +6,8 @@
 
 namespace strobe::cuda::cupti {
 
-/// What GPUs do while `work` runs: it must wait until they have done it. One at a time; a second
-/// waits.
-DeviceActivity observe(const std::function<void()>& work);
+/// What the GPU with this index does while `work` runs, which must wait until that is done. One at
+/// a time; a second waits.
+DeviceActivity observe(int device, const std::function<void()>& work);
 
 }  // namespace strobe::cuda::cupti

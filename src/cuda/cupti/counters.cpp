@@ -145,9 +145,10 @@ class Counting {
 };
 
 /// The kernels of a call, as they were seen to run; none if nobody may look.
-std::vector<CountedKernel> kernels_of(const std::function<void()>& call) {
+std::vector<CountedKernel> kernels_of(const driver::Device& device,
+                                      const std::function<void()>& call) {
   std::vector<CountedKernel> kernels;
-  for (DeviceWork& work : observe(call).work) {
+  for (DeviceWork& work : observe(device.index(), call).work) {
     if (work.kind == DeviceWork::Kind::kernel)
       kernels.push_back({.name = std::move(work.name), .launch = work.launch});
   }
@@ -160,7 +161,7 @@ DeviceCounts count_or_refuse(const driver::Device& device, std::span<const std::
   constexpr std::size_t kMostOfPreparation = 16;
   const Profiler& cupti = profiler();
   const driver::ContextScope scope(device);
-  DeviceCounts counts{.kernels = kernels_of(call)};
+  DeviceCounts counts{.kernels = kernels_of(device, call)};
   if (counts.kernels.empty())
     throw Refused(
         "CUPTI does not show the kernels of a call, so that their counts cannot be told from "

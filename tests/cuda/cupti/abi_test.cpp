@@ -56,6 +56,7 @@ static_assert(same(CopyKind::peer_to_peer, CUPTI_ACTIVITY_MEMCPY_KIND_PTOP));
   STROBE_SAME_FIELD(KernelRecord, registers, Theirs, registersPerThread);             \
   STROBE_SAME_FIELD(KernelRecord, start, Theirs, start);                              \
   STROBE_SAME_FIELD(KernelRecord, end, Theirs, end);                                  \
+  STROBE_SAME_FIELD(KernelRecord, device, Theirs, deviceId);                          \
   STROBE_SAME_FIELD(KernelRecord, stream, Theirs, streamId);                          \
   static_assert(offsetof(KernelRecord, grid) == offsetof(Theirs, gridX));             \
   static_assert(offsetof(KernelRecord, grid) + 8 == offsetof(Theirs, gridZ));         \
@@ -66,11 +67,12 @@ static_assert(same(CopyKind::peer_to_peer, CUPTI_ACTIVITY_MEMCPY_KIND_PTOP));
   STROBE_SAME_FIELD(KernelRecord, local_bytes, Theirs, localMemoryPerThread);         \
   STROBE_SAME_FIELD(KernelRecord, name, Theirs, name)
 
-#define STROBE_MEMORY_FIELDS(Theirs)                     \
-  STROBE_SAME_FIELD(MemoryRecord, kind, Theirs, kind);   \
-  STROBE_SAME_FIELD(MemoryRecord, bytes, Theirs, bytes); \
-  STROBE_SAME_FIELD(MemoryRecord, start, Theirs, start); \
-  STROBE_SAME_FIELD(MemoryRecord, end, Theirs, end);     \
+#define STROBE_MEMORY_FIELDS(Theirs)                         \
+  STROBE_SAME_FIELD(MemoryRecord, kind, Theirs, kind);       \
+  STROBE_SAME_FIELD(MemoryRecord, bytes, Theirs, bytes);     \
+  STROBE_SAME_FIELD(MemoryRecord, start, Theirs, start);     \
+  STROBE_SAME_FIELD(MemoryRecord, end, Theirs, end);         \
+  STROBE_SAME_FIELD(MemoryRecord, device, Theirs, deviceId); \
   STROBE_SAME_FIELD(MemoryRecord, stream, Theirs, streamId)
 
 STROBE_KERNEL_FIELDS(CUpti_ActivityKernel9);

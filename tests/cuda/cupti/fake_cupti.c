@@ -1,5 +1,6 @@
-// A profiling library that sees two kernels, a copy and a fill whenever it is asked, and counts in
-// three passes. Its clock is a million seconds ahead of the steady one.
+// A profiling library that sees two kernels, a copy and a fill of the first GPU, and a kernel and a
+// fill of the second, whenever it is asked, and counts in three passes. Its clock is a million
+// seconds ahead of the steady one.
 //   STROBE_FAKE_CUPTI  attached: another profiler is there; forbidden: counters are for root alone;
 //                      virtual: the GPU cannot be profiled; endless: the passes never end; uneven:
 //                      more kernels are counted than were seen; geforce: DRAM's bytes have other
@@ -57,7 +58,7 @@ API cuptiGetTimestamp(uint64_t* ns) {
 static void (*lend)(uint8_t**, size_t*, size_t*) = NULL;
 static void (*give_back)(void*, uint32_t, uint8_t*, size_t, size_t) = NULL;
 static unsigned enabled = 0;
-enum { kRecordBytes = 112, kRecords = 4 };
+enum { kRecordBytes = 112, kRecords = 6 };
 
 static void put(uint8_t* record, size_t at, const void* value, size_t bytes) {
   memcpy(record + at, value, bytes);
@@ -69,12 +70,13 @@ static void put_long(uint8_t* record, size_t at, uint64_t value) {
   put(record, at, &value, sizeof value);
 }
 
-static void write_kernel(uint8_t* record, const char* name, uint64_t start) {
+static void write_kernel(uint8_t* record, int device, const char* name, uint64_t start) {
   const uint16_t registers = 168;
   put_int(record, 0, 10);
   put(record, 6, &registers, sizeof registers);
   put_long(record, 16, start);
   put_long(record, 24, start + 2000);
+  put_int(record, 40, device);
   put_int(record, 48, 7);  // stream
   put_int(record, 52, 132);
   put_int(record, 56, 2);
@@ -88,12 +90,13 @@ static void write_kernel(uint8_t* record, const char* name, uint64_t start) {
   put(record, 104, &name, sizeof name);
 }
 
-static void write_memory(uint8_t* record, int kind, uint8_t copy_kind, uint64_t start) {
+static void write_memory(uint8_t* record, int device, int kind, uint8_t copy_kind, uint64_t start) {
   put_int(record, 0, kind);
   record[4] = copy_kind;
   put_long(record, 8, 4096);
   put_long(record, 16, start);
   put_long(record, 24, start + 500);
+  put_int(record, 32, device);
   put_int(record, 40, kind == 2 ? 8 : 7);  // a stream of its own for fills
 }
 
@@ -122,10 +125,12 @@ API cuptiActivityFlushAll(uint32_t flag) {
   lend(&buffer, &bytes, &most);
   if (bytes < kRecords * kRecordBytes) return kSuccess;
   memset(buffer, 0, kRecords * kRecordBytes);
-  write_kernel(buffer, "_ZN6strobe7forwardEPKf", now - 20000);
-  write_kernel(buffer + kRecordBytes, "fold", now - 18500);  // begins before the other has ended
-  write_memory(buffer + 2 * kRecordBytes, 1, 1, now - 30000);
-  write_memory(buffer + 3 * kRecordBytes, 2, 0, now - 10000);
+  write_kernel(buffer, 0, "_ZN6strobe7forwardEPKf", now - 20000);
+  write_kernel(buffer + kRecordBytes, 0, "fold", now - 18500);  // before the other has ended
+  write_memory(buffer + 2 * kRecordBytes, 0, 1, 1, now - 30000);
+  write_memory(buffer + 3 * kRecordBytes, 0, 2, 0, now - 10000);
+  write_kernel(buffer + 4 * kRecordBytes, 1, "elsewhere", now - 25000);
+  write_memory(buffer + 5 * kRecordBytes, 1, 2, 0, now - 15000);
   give_back(NULL, 0, buffer, bytes, kRecords * kRecordBytes);
   return kSuccess;
 }

@@ -58,7 +58,7 @@ TEST_F(FakeCupti, TellsWhatTheGpuDidOnOurClock) {
   EXPECT_EQ(activity.refused, "");
   EXPECT_EQ(activity.device, "GPU 0, Fake GPU");
   EXPECT_EQ(activity.dropped, 1);
-  ASSERT_EQ(activity.work.size(), 4u);
+  ASSERT_EQ(activity.work.size(), 4u) << "and not what another GPU did";
   const std::vector<std::string> names{"copy to the device", "strobe::forward(float const*)",
                                        "fold", "fill"};
   for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(activity.work[i].name, names[i]);
