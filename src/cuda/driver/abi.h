@@ -11,7 +11,6 @@ namespace strobe::cuda::abi {
 enum class Result : int {
   success = 0,
   out_of_memory = 2,
-  deinitialized = 4,
   stub_library = 34,
   no_device = 100,
   not_ready = 600,
@@ -33,16 +32,13 @@ enum class DeviceAttribute : int {
   l2_cache_size = 38,
   compute_capability_major = 75,
   compute_capability_minor = 76,
-  max_shared_memory_per_multiprocessor = 81,
   max_shared_memory_per_block_optin = 97,
 };
 
 enum class FunctionAttribute : int {
-  shared_size_bytes = 1,
   local_size_bytes = 3,
   num_regs = 4,
   max_dynamic_shared_size_bytes = 8,
-  non_portable_cluster_size_allowed = 14,
 };
 
 enum class GraphNodeType : int { kernel = 0, copy = 1, fill = 2 };
@@ -51,7 +47,6 @@ enum class CaptureMode : int { global = 0, thread_local_ = 1, relaxed = 2 };
 
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDefault = 0;
-inline constexpr unsigned kEventDisableTiming = 2;
 
 enum class LaunchAttributeId : int {
   cluster_dimension = 4,

@@ -60,7 +60,6 @@ Device::Device(int index) : index_(index) {
   multiprocessors_ = attribute(Attribute::multiprocessor_count);
   l2_bytes_ = attribute(Attribute::l2_cache_size);
   shared_bytes_per_block_ = attribute(Attribute::max_shared_memory_per_block_optin);
-  shared_bytes_per_multiprocessor_ = attribute(Attribute::max_shared_memory_per_multiprocessor);
 }
 
 int Device::attribute(abi::DeviceAttribute which) const {

@@ -31,7 +31,6 @@ class Device {
   std::int64_t memory_bytes() const { return memory_bytes_; }
   int l2_bytes() const { return l2_bytes_; }
   int shared_bytes_per_block() const { return shared_bytes_per_block_; }  ///< the most, on request
-  int shared_bytes_per_multiprocessor() const { return shared_bytes_per_multiprocessor_; }
 
   /// Where it is plugged in, "0000:1b:00.0": how other libraries know it, whatever the order is in
   /// which CUDA counts the GPUs that it shows.
@@ -53,7 +52,6 @@ class Device {
   std::int64_t memory_bytes_ = 0;
   int l2_bytes_ = 0;
   int shared_bytes_per_block_ = 0;
-  int shared_bytes_per_multiprocessor_ = 0;
   mutable std::once_flag retained_{};
   mutable abi::Context context_ = nullptr;
 };

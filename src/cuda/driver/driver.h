@@ -63,7 +63,6 @@ class Api {
   Call<abi::Stream*, unsigned> cuStreamCreate{symbols_, "cuStreamCreate"};
   Call<abi::Stream> cuStreamDestroy{symbols_, "cuStreamDestroy_v2"};
   Call<abi::Stream> cuStreamSynchronize{symbols_, "cuStreamSynchronize"};
-  Call<abi::Stream, abi::Event, unsigned> cuStreamWaitEvent{symbols_, "cuStreamWaitEvent"};
 
   Call<abi::Event*, unsigned> cuEventCreate{symbols_, "cuEventCreate"};
   Call<abi::Event> cuEventDestroy{symbols_, "cuEventDestroy_v2"};
@@ -75,8 +74,6 @@ class Api {
   Call<std::size_t*, std::size_t*> cuMemGetInfo{symbols_, "cuMemGetInfo_v2"};
   Call<abi::DevicePointer*, std::size_t> cuMemAlloc{symbols_, "cuMemAlloc_v2"};
   Call<abi::DevicePointer> cuMemFree{symbols_, "cuMemFree_v2"};
-  Call<void**, std::size_t, unsigned> cuMemHostAlloc{symbols_, "cuMemHostAlloc"};
-  Call<void*> cuMemFreeHost{symbols_, "cuMemFreeHost"};
   Call<abi::DevicePointer, const void*, std::size_t, abi::Stream> cuMemcpyAsync{symbols_, "cuMemcpyAsync"};
   Call<abi::DevicePointer, unsigned char, std::size_t, abi::Stream> cuMemsetD8Async{symbols_, "cuMemsetD8Async"};
 

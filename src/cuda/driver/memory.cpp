@@ -17,14 +17,6 @@ DeviceMemory::DeviceMemory(const Device& device, std::size_t bytes) : bytes_(byt
   pointer_ = {device, pointer};
 }
 
-PinnedMemory::PinnedMemory(const Device& device, std::size_t bytes) : bytes_(bytes) {
-  if (bytes == 0) return;
-  const ContextScope scope(device);
-  void* data = nullptr;
-  api().cuMemHostAlloc(&data, bytes, 0);
-  data_ = {device, data};
-}
-
 void copy_async(void* to, const void* from, std::size_t bytes, abi::Stream stream) {
   if (bytes > 0) api().cuMemcpyAsync(to, from, bytes, stream);
 }

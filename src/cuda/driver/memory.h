@@ -26,22 +26,6 @@ class DeviceMemory {
   std::size_t bytes_ = 0;
 };
 
-/// Memory of the host that a GPU copies from and to by itself.
-class PinnedMemory {
- public:
-  PinnedMemory() = default;
-  PinnedMemory(const Device& device, std::size_t bytes);
-
-  void* data() const { return data_.get(); }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  static void release(const Api& driver, void* data) { driver.cuMemFreeHost.unchecked(data); }
-
-  Owned<void*, release> data_{};
-  std::size_t bytes_ = 0;
-};
-
 /// Between any two of host and devices; the addresses say which. Ordered on the stream: pageable
 /// memory of the host may be read before this returns.
 void copy_async(void* to, const void* from, std::size_t bytes, abi::Stream stream);

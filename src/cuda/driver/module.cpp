@@ -6,10 +6,6 @@ void Function::allow_dynamic_shared(int bytes) {
   api().cuFuncSetAttribute(handle_, abi::FunctionAttribute::max_dynamic_shared_size_bytes, bytes);
 }
 
-void Function::allow_large_clusters() {
-  api().cuFuncSetAttribute(handle_, abi::FunctionAttribute::non_portable_cluster_size_allowed, 1);
-}
-
 int Function::blocks_per_multiprocessor(int threads, int dynamic_shared_bytes) const {
   int blocks = 0;
   api().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, handle_, threads,

@@ -16,13 +16,9 @@ class Function {
 
   int registers() const { return attribute(abi::FunctionAttribute::num_regs); }
   int local_bytes() const { return attribute(abi::FunctionAttribute::local_size_bytes); }
-  int static_shared_bytes() const { return attribute(abi::FunctionAttribute::shared_size_bytes); }
 
   /// The most dynamic shared memory that a launch may ask for. Beyond 48 KB it must be said.
   void allow_dynamic_shared(int bytes);
-
-  /// Lets a launch ask for clusters of more than 8 blocks.
-  void allow_large_clusters();
 
   /// Blocks of this size that fit on a multiprocessor at a time.
   int blocks_per_multiprocessor(int threads, int dynamic_shared_bytes) const;

@@ -2,10 +2,10 @@
 
 namespace strobe::cuda::driver {
 
-Event::Event(const Device& device, Timing timing) {
+Event::Event(const Device& device) {
   const ContextScope scope(device);
   abi::Event event = nullptr;
-  api().cuEventCreate(&event, timing == Timing::on ? abi::kEventDefault : abi::kEventDisableTiming);
+  api().cuEventCreate(&event, abi::kEventDefault);
   event_ = {device, event};
 }
 

@@ -7,9 +7,7 @@ namespace strobe::cuda::driver {
 /// A point in a stream's work.
 class Event {
  public:
-  enum class Timing : bool { off, on };
-
-  explicit Event(const Device& device, Timing timing = Timing::on);
+  explicit Event(const Device& device);
 
   void record(abi::Stream stream) { api().cuEventRecord(event_.get(), stream); }
 
@@ -36,9 +34,6 @@ float milliseconds_between(const Event& start, const Event& end);
 class Stream {
  public:
   explicit Stream(const Device& device);
-
-  /// Work that follows waits for the event; the caller does not.
-  void wait(const Event& event) { api().cuStreamWaitEvent(stream_.get(), event.get(), 0); }
 
   /// Waits until all of its work is done.
   void synchronize() const { api().cuStreamSynchronize(stream_.get()); }

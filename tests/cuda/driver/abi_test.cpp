@@ -31,18 +31,13 @@ static_assert(same(Attribute::compute_capability_major,
                    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
 static_assert(same(Attribute::compute_capability_minor,
                    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
-static_assert(same(Attribute::max_shared_memory_per_multiprocessor,
-                   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR));
 static_assert(same(Attribute::max_shared_memory_per_block_optin,
                    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
 
-static_assert(same(FunctionAttribute::shared_size_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
 static_assert(same(FunctionAttribute::local_size_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
 static_assert(same(FunctionAttribute::num_regs, CU_FUNC_ATTRIBUTE_NUM_REGS));
 static_assert(same(FunctionAttribute::max_dynamic_shared_size_bytes,
                    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
-static_assert(same(FunctionAttribute::non_portable_cluster_size_allowed,
-                   CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED));
 
 static_assert(same(GraphNodeType::kernel, CU_GRAPH_NODE_TYPE_KERNEL));
 static_assert(same(GraphNodeType::copy, CU_GRAPH_NODE_TYPE_MEMCPY));
@@ -52,7 +47,6 @@ static_assert(same(CaptureMode::thread_local_, CU_STREAM_CAPTURE_MODE_THREAD_LOC
 static_assert(same(CaptureMode::relaxed, CU_STREAM_CAPTURE_MODE_RELAXED));
 static_assert(same(kStreamNonBlocking, CU_STREAM_NON_BLOCKING));
 static_assert(same(kEventDefault, CU_EVENT_DEFAULT));
-static_assert(same(kEventDisableTiming, CU_EVENT_DISABLE_TIMING));
 
 static_assert(same(LaunchAttributeId::cluster_dimension, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION));
 static_assert(same(LaunchAttributeId::programmatic_stream_serialization,

@@ -284,9 +284,6 @@ Result cuDeviceGetAttribute(int* value, abi::DeviceAttribute which, abi::DeviceI
     case Attribute::max_shared_memory_per_block_optin:
       *value = shared * 1024;
       break;
-    case Attribute::max_shared_memory_per_multiprocessor:
-      *value = (shared + 1) * 1024;
-      break;
   }
   return Result::success;
 }
@@ -330,9 +327,6 @@ Result cuStreamDestroy_v2(abi::Stream stream) {
   return Result::success;
 }
 Result cuStreamSynchronize(abi::Stream) {
-  return Result::success;
-}
-Result cuStreamWaitEvent(abi::Stream, abi::Event, unsigned) {
   return Result::success;
 }
 Result cuEventCreate(abi::Event* event, unsigned) {
@@ -408,14 +402,6 @@ Result cuMemAlloc_v2(abi::DevicePointer* to, std::size_t bytes) {
 }
 Result cuMemFree_v2(abi::DevicePointer address) {
   return release(address);
-}
-Result cuMemHostAlloc(void** to, std::size_t bytes, unsigned) {
-  *to = std::malloc(bytes);
-  return Result::success;
-}
-Result cuMemFreeHost(void* address) {
-  std::free(address);
-  return Result::success;
 }
 Result cuMemcpyAsync(abi::DevicePointer to, const void* from, std::size_t bytes,
                      abi::Stream stream) {

@@ -38,10 +38,10 @@ void PadRows::check(DType dtype, std::array<std::int64_t, 4> shape,
     std::copy(strides.begin(), strides.end(), view.strides.begin());
     return view;
   };
-  const auto dense_bytes =
-      static_cast<std::size_t>(RowPadder::dense_bytes(view_of(from), padded_dim));
+  std::vector<Element> padded(
+      static_cast<std::size_t>(shape[0] * shape[1] * shape[2] * padded_dim));
+  const std::size_t dense_bytes = padded.size() * sizeof(Element);
   const driver::DeviceMemory dense(device(), dense_bytes);
-  std::vector<Element> padded(dense_bytes / sizeof(Element));
   std::vector<Element> result(memory.size());
 
   const RowPadder padder(device());

@@ -104,11 +104,6 @@ RowPadder::RowPadder(const driver::Device& device)
       cut_(kernel_->function("cut_rows")),
       max_blocks_(static_cast<unsigned>(device.multiprocessors()) * 32) {}
 
-std::int64_t RowPadder::dense_bytes(const TensorView& tensor, std::int64_t padded_dim) {
-  const Rows r = rows_of(tensor);
-  return r.batch * r.rows * r.heads * padded_dim * static_cast<std::int64_t>(size_of(tensor.dtype));
-}
-
 void RowPadder::pad(const TensorView& from, void* dense, std::int64_t padded_dim,
                     abi::Stream stream) const {
   launch(pad_, params_of(from, dense, padded_dim), max_blocks_, stream);

@@ -23,9 +23,6 @@ class RowPadder {
   /// Compiles, or loads, the kernels.
   explicit RowPadder(const driver::Device& device);
 
-  /// Of the dense tensor.
-  static std::int64_t dense_bytes(const TensorView& tensor, std::int64_t padded_dim);
-
   /// Into the dense tensor, with zeros in the padding. Ordered on the stream, whose context must be
   /// current.
   void pad(const TensorView& from, void* dense, std::int64_t padded_dim, abi::Stream stream) const;
