@@ -18,7 +18,7 @@ class OwnImplementation final : public Implementation {
   std::string_view name() const override { return name_; }
   std::string_view summary() const override { return "for tests"; }
   Device::Kind device() const override { return Device::Kind::cpu; }
-  Support supports(const Problem&) const override { return {}; }
+  Support supports(const Problem&, const PlanOptions&) const override { return {}; }
   Habits habits() const override { return habits_; }
 
  protected:
