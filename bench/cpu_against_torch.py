@@ -10,7 +10,6 @@ slows down slows both. Prints a table and, with --json, one record a line.
 import argparse
 import ctypes as C
 import json
-import math
 import os
 import platform
 import statistics
@@ -23,6 +22,9 @@ import torch
 
 MAX_RANK = 5
 DTYPES = {"fp32": (0, torch.float32), "fp16": (1, torch.float16), "bf16": (2, torch.bfloat16)}
+# What the two may differ by in a head, as a part of its length as a vector. The rounding of gradients
+# that PyTorch sums in 16 bits adds up to some hundredths; a block of keys left out is a fifth.
+MOST_DIFFERENCE = {"fp32": 1e-3, "fp16": 0.1, "bf16": 0.1}
 
 
 class Problem(C.Structure):
@@ -139,6 +141,12 @@ class Strobe:
         return run
 
 
+def difference(ours, theirs):
+    """The largest of a head, as a part of its length. Ours is b s h d, theirs b h s d."""
+    ours, theirs = ours.transpose(1, 2).double(), theirs.detach().double()
+    return ((ours - theirs).norm(dim=(2, 3)) / theirs.norm(dim=(2, 3))).max().item()
+
+
 def flops(setting, backward):
     pairs = setting["seqlen"] ** 2
     if setting["causal"]:
@@ -178,7 +186,7 @@ def compare(strobe, setting, threads, backward, budget):
     leaves = [x.transpose(1, 2).contiguous().requires_grad_(backward) for x in (q, k, v)]
     dout_t = dout.transpose(1, 2).contiguous()
     result = attention(*leaves, is_causal=setting["causal"])
-    error = (result.detach().transpose(1, 2).float() - out.float()).abs().max().item()
+    differs_by = difference(out, result)
     if backward:
         tensors = Tensors(
             q=view(q),
@@ -198,10 +206,7 @@ def compare(strobe, setting, threads, backward, budget):
 
         grads = torch.autograd.grad(result, leaves, dout_t, retain_graph=True)
         ours()
-        error = max(
-            (theirs_.transpose(1, 2).float() - ours_.float()).abs().max().item()
-            for theirs_, ours_ in zip(grads, (dq, dk, dv))
-        )
+        differs_by = max(map(difference, (dq, dk, dv), grads))
     else:
 
         def theirs():
@@ -223,7 +228,7 @@ def compare(strobe, setting, threads, backward, budget):
         "torch_least_ms": b_least * 1e3,
         "ratio_of_least": b_least / a_least,
         "rounds": rounds,
-        "max_difference": error,
+        "difference": differs_by,
     }
 
 
@@ -286,13 +291,13 @@ def main():
         for setting in settings(args):
             for which in args.passes:
                 row = compare(strobe, setting, threads, which == "backward", args.budget)
-                if not math.isfinite(row["max_difference"]):
+                if not row["difference"] <= MOST_DIFFERENCE[row["dtype"]]:  # nor is it for NaN
                     raise SystemExit(f"strobe and torch disagree: {row}")
                 print(
                     f"{row['pass']:9} {threads:7} {row['dtype']:5} {row['seqlen']:5} "
                     f"{row['dim']:4} {'causal' if row['causal'] else 'none':6} "
                     f"{row['strobe_gflops']:8.0f} {row['torch_gflops']:8.0f} {row['ratio']:6.2f}"
-                    f" {row['ratio_of_least']:6.2f}  differ by {row['max_difference']:.1e}",
+                    f" {row['ratio_of_least']:6.2f}  differ by {row['difference']:.1e}",
                     flush=True,
                 )
                 if args.json:
