@@ -1,10 +1,28 @@
 #include "cuda/kernels/portable_backward/portable_backward.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/text.h"
 
 namespace strobe::cuda::portable_backward {
+namespace {
+
+/// Thread blocks of the largest grid over keys, were all blocks of rows as small as can be; that
+/// over queries is the forward pass's as well.
+std::int64_t most_key_blocks(const Problem& problem) {
+  constexpr int kSmallest = 16;
+  const std::int64_t blocks = blocks_of(problem.keys(), kSmallest);
+  const std::int64_t of_heads = blocks * problem.kv_heads() * problem.batch;
+  if (!problem.bias) return of_heads;
+  const Bias& bias = *problem.bias;
+  return std::max(of_heads, blocks * (bias.per_query ? blocks_of(problem.seqlen_q, kSmallest) : 1) *
+                                (bias.per_head ? problem.heads : 1) *
+                                (bias.per_batch ? problem.batch : 1));
+}
+
+}  // namespace
+
 std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture) {
   std::vector<jit::KernelDescription> all;
   const auto add = [&](BackwardKernel kernel, const char* source, std::vector<std::string> entries,
@@ -43,7 +61,9 @@ std::vector<jit::KernelDescription> configurations(const jit::Architecture& arch
 
 std::vector<std::string> missing(const Problem& problem, const jit::Architecture& architecture) {
   constexpr std::int64_t kMostHeads = 65535;  // the second axis of a grid
+  constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();  // and the first
   if (problem.heads > kMostHeads) return {concat("more than ", kMostHeads, " heads")};
+  if (most_key_blocks(problem) > kMostBlocks) return {"so many keys and heads in one call"};
   const auto config = choose_portable_backward(BackwardKernel::key_gradients,
                                                features_of(problem, {}), architecture.number());
   if (shared_bytes(config) <= shared_memory_of(architecture.number()).per_block) return {};
