@@ -5,6 +5,7 @@
 
 #include "core/text.h"
 #include "cuda/driver/launch.h"
+#include "cuda/kernels/hopper_backward/finish.h"
 #include "cuda/kernels/hopper_backward/variants.h"
 #include "cuda/kernels/hopper_operands.h"
 #include "cuda/workspace.h"
@@ -90,112 +91,7 @@ Chosen<HopperBackwardConfig> config_of(const driver::Device& device, const Probl
 
 constexpr std::int64_t kMaxDim = kCandidates.back().dim;
 
-constexpr int kFinishThreads = 128;
-
-/// 64 rows of dq.
-int finish_shared_bytes(const HopperBackwardConfig& config) {
-  return 64 * tile_row_bytes(key_columns(config.features));
-}
-
-/// finish.cu is compiled as portable_backward's rows are, but for what a thread block has.
-jit::KernelDescription finish_description(const PortableBackwardConfig& rows,
-                                          const HopperBackwardConfig& config) {
-  jit::KernelDescription kernel = description(rows, "rows", {"hopper_finish"});
-  kernel.name = "hopper_backward/finish";
-  kernel.source = "kernels/hopper_backward/finish.cu";
-  kernel.constants.push_back({"kTileQueries", config.shape.block_queries});
-  kernel.constants.push_back({"kTileColumns", key_columns(config.features)});
-  kernel.constants.push_back({"kShifted", config.features.shifted});
-  kernel.constants.push_back({"kIsFinished", config.features.finishes});
-  kernel.threads = kFinishThreads;
-  kernel.dynamic_shared_bytes = finish_shared_bytes(config);
-  kernel.max_registers = registers_of_a_thread(kFinishThreads, 1);
-  return kernel;
-}
-
 }  // namespace
-
-std::vector<jit::KernelDescription> configurations(const jit::Architecture& architecture) {
-  std::vector<jit::KernelDescription> all;
-  if (architecture.major != 9 || !architecture.specific) return all;
-  const auto add_long = [&all](const HopperBackwardFeatures& features) {
-    all.push_back(description(choose_hopper_backward(features)));
-  };
-  const auto add = [&](HopperBackwardFeatures features) {
-    features.finishes = may_finish(features);
-    add_long(features);
-  };
-  const auto with_every_mask = [](int dim) {
-    return HopperBackwardFeatures{.dim = dim,
-                                  .value_dim = dim,
-                                  .window_left = true,
-                                  .window_right = true,
-                                  .variable_length = true};
-  };
-  for (const int dim : {64, 96, 128, 192, 256}) {
-    for (const bool causal : {false, true})
-      add({.dim = dim, .value_dim = dim, .window_right = causal});
-    add(with_every_mask(dim));
-    add({.dim = dim, .value_dim = dim, .window_right = true, .softcap = true});
-    add({.dim = dim, .value_dim = dim, .window_right = true, .dropout = true});
-  }
-  for (const int dim : {64, 128}) {
-    for (const bool causal : {false, true})
-      add_long({.dim = dim, .value_dim = dim, .window_right = causal});
-  }
-  add({.arithmetic = Arithmetic::fp16});
-  add({.arithmetic = Arithmetic::fp16, .dim = 64, .value_dim = 64, .window_right = true});
-  add({.dim = 40, .value_dim = 40, .window_right = true});
-  add({.dim = 64, .value_dim = 64, .window_right = true, .deterministic = true});
-  add({.window_right = true, .deterministic = true});
-  add({.dim = 256, .value_dim = 256, .deterministic = true});
-  for (const int dim : {64, 128, 192, 256}) {
-    HopperBackwardFeatures everything = with_every_mask(dim);
-    everything.softcap = everything.alibi = everything.dropout = true;
-    if (dim != 192) add(everything);
-    everything.bias = everything.bias_per_query = everything.deterministic = true;
-    add(everything);
-  }
-  for (const int dim : {64, 128, 192, 256}) {
-    for (const bool per_query : {false, true})
-      add({.dim = dim,
-           .value_dim = dim,
-           .window_right = per_query,
-           .bias = true,
-           .bias_per_query = per_query});
-  }
-  for (const int dim : {64, 128, 256}) {
-    add({.dim = dim, .value_dim = dim, .variable_length = true});
-    add({.dim = dim,
-         .value_dim = dim,
-         .window_right = true,
-         .variable_length = true,
-         .deterministic = true});
-    add({.dim = dim, .value_dim = dim, .window_left = true, .alibi = true, .deterministic = true});
-  }
-  add({.dropout = true});
-  add({.dim = 192, .value_dim = 128, .window_right = true});
-  add({.dim = 64, .value_dim = 256});
-  add({.dim = 128, .value_dim = 64});
-  for (const bool causal : {false, true}) {
-    add({.dim = 129, .value_dim = 129, .window_right = causal});
-    add({.dim = 129, .value_dim = 129, .shifted = true, .window_right = causal});
-  }
-  add({.dim = 129, .value_dim = 129, .window_left = true, .variable_length = true});
-  add({.dim = 100, .value_dim = 52, .shifted = true, .window_right = true, .deterministic = true});
-  add({.dim = 249, .value_dim = 33, .shifted = true, .softcap = true, .dropout = true});
-  HopperBackwardConfig adds_itself = choose_hopper_backward({.window_right = true});
-  adds_itself.shape.slice_slots = 0;
-  all.push_back(description(adds_itself));
-  for (const HopperBackwardFeatures& features :
-       {HopperBackwardFeatures{}, {.dim = 129, .value_dim = 129, .shifted = true}}) {
-    PortableBackwardFeatures rows{.dim = features.dim, .value_dim = features.value_dim};
-    all.push_back(finish_description(
-        choose_portable_backward(BackwardKernel::key_gradients, rows, architecture.number()),
-        choose_hopper_backward(features)));
-  }
-  return all;
-}
 
 bool takes(const Problem& problem, const jit::Architecture& architecture) {
   constexpr std::int64_t kMost = std::int64_t{1} << 29;
