@@ -160,7 +160,10 @@ BenchOutcome bench(const BenchOptions& options) {
   const std::string trace = options.profile && options.profile->empty()
                                 ? trace_file(shown)
                                 : options.profile.value_or("");
-  if (!trace.empty()) require_output("--profile", trace, options.output.force);
+  if (!trace.empty()) {
+    require_output("--profile", trace, options.output.force);
+    require_own_file("--profile", trace, "--json", options.output.json);
+  }
   lab::RecordWriter records = options.output.records();
   Recording plans;
   if (!trace.empty())

@@ -101,6 +101,12 @@ int experiment(const ExperimentOptions& options) {
   const std::string path =
       options.folder.empty() ? fmt::format("experiment_{}", chosen.name) : options.folder;
   OutputFolder folder(path, options.output.force);
+  if (!options.output.json.empty() && folder.holds(options.output.json)) {
+    throw InvalidArgument("--json", fmt::format("'{}' lies in the folder of --out, which has every "
+                                                "record already; leave it out, or name a file "
+                                                "elsewhere",
+                                                options.output.json));
+  }
   lab::RecordWriter writer = options.output.records();
   lab::ExperimentSetup setup = setup_of(options);
   Progress progress(1);

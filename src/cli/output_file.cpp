@@ -47,6 +47,21 @@ void require_output(const std::string& option, const std::string& path, bool for
   require_writable(option, path, fs::path(path).parent_path());
 }
 
+bool same_place(const std::filesystem::path& one, const std::filesystem::path& other) {
+  const auto place = [](const std::filesystem::path& path) {
+    const auto whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+    return whole.has_filename() ? whole : whole.parent_path();  // "folder/"
+  };
+  return place(one) == place(other);
+}
+
+void require_own_file(const std::string& option, const std::string& path, const std::string& other,
+                      const std::string& other_path) {
+  if (!path.empty() && !other_path.empty() && same_place(path, other_path)) {
+    refuse_output(option, path, fmt::format("is what {} writes; name another file", other));
+  }
+}
+
 void write_output(const std::string& option, const std::string& path, std::string_view text) {
   const std::string draft = fmt::format("{}.{}.tmp", path, getpid());
   std::FILE* file = std::fopen(draft.c_str(), "wx");

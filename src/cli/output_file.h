@@ -19,6 +19,14 @@ void require_writable(const std::string& option, const std::string& path,
 /// replaced, is not a file, or lies where nothing can be written.
 void require_output(const std::string& option, const std::string& path, bool force);
 
+/// Whether two paths, of which nothing need be there yet, are of the same file or folder.
+bool same_place(const std::filesystem::path& one, const std::filesystem::path& other);
+
+/// Throws InvalidArgument naming the option if it writes the file that the other one writes. Either
+/// may be "", which is none.
+void require_own_file(const std::string& option, const std::string& path, const std::string& other,
+                      const std::string& other_path);
+
 /// Writes beside the file and then renames, so that a full disk costs nothing that was there.
 /// Throws InvalidArgument naming the option.
 void write_output(const std::string& option, const std::string& path, std::string_view text);

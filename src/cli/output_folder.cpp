@@ -34,6 +34,10 @@ void OutputFolder::write(const std::string& name, const std::string& text) {
   write_output(kOption, path_ / name, text);
 }
 
+bool OutputFolder::holds(const std::filesystem::path& file) const {
+  return same_place(std::filesystem::absolute(file).parent_path(), path_);
+}
+
 void OutputFolder::leave_out(const std::string& name) {
   std::error_code none;
   std::filesystem::remove(path_ / name, none);

@@ -18,6 +18,9 @@ class OutputFolder {
   /// Takes the file of this name away, which would be an earlier run's.
   void leave_out(const std::string& name);
 
+  /// Whether a file of this path would lie in it.
+  bool holds(const std::filesystem::path& file) const;
+
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -5,6 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "cli/commands.h"
@@ -33,6 +36,15 @@ std::string explain(const CLI::App& program, const CLI::ParseError& error,
   }
   const std::string command = used.empty() ? "" : " " + used.front()->get_name();
   return fmt::format("{}; see strobe{} --help", error.what(), command);
+}
+
+/// 0 if all that was printed got where it should: a full disk may show only now.
+int finish_printing() {
+  const std::string reason = std::fflush(stdout) == 0 ? "" : std::strerror(errno);
+  if (reason.empty() && std::ferror(stdout) == 0) return kDone;
+  return complain(
+      fmt::format("the standard output cannot be written{}{}", reason.empty() ? "" : ": ", reason),
+      kNotPossible);
 }
 
 /// As the parser takes them: the last first.
@@ -82,7 +94,8 @@ int run_and_report(const Invocation& invocation) {
   try {
     const int status = run(invocation);
     for (const std::string& warning : cuda_warnings()) complain(warning, status);
-    return status;
+    const int printed = finish_printing();
+    return status != kDone ? status : printed;
   } catch (const WrongUsage& error) {
     return complain(error.what(), kWrongUsage);
   } catch (const InvalidArgument& error) {

@@ -304,6 +304,8 @@ RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)
 
 void RecordWriter::write(const Benchmark& benchmark, const Peaks& peaks) {
   if (!path_.empty()) write(record_of(benchmark, peaks));
+  if (std::filesystem::is_directory(path_))
+    throw InvalidArgument("--json", fmt::format("'{}' is a folder; name a file", path_));
 }
 
 void RecordWriter::write(const Case& what, const Report& report) {
@@ -317,8 +319,12 @@ void RecordWriter::write(const json& record) {
     file_.reset(path_ == "-" ? stdout : std::fopen(path_.c_str(), force_ ? "w" : "wx"));
     if (!file_) fail_to_write(path_);
   }
-  fmt::print(file_.get(), "{}\n", record.dump());
-  std::fflush(file_.get());
+  const std::string line = record.dump() + "\n";
+  const bool written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size();
+  if (!written || std::fflush(file_.get()) != 0)
+    throw Error(fmt::format("a record cannot be written to {}: {}",
+                            path_ == "-" ? "the standard output" : fmt::format("'{}'", path_),
+                            std::strerror(errno)));
 }
 
 void RecordWriter::Close::operator()(std::FILE* file) const {

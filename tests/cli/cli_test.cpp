@@ -363,6 +363,25 @@ TEST(Json, RefusesAnExistingFileUnlessForced) {
   EXPECT_EQ(strobe(kSmallBench + ("--force --json " + path)).status, 0);
   EXPECT_EQ(lines(read_file(path)).size(), 2u);
   expect_refusal(kSmallBench + std::string("--json /nowhere/at/all"), 2, "/nowhere/at/all");
+  const std::string folder = fresh_path("folder");
+  std::filesystem::create_directory(folder);
+  expect_refusal(kSmallBench + ("--force --json " + folder), 2, "is a folder");
+}
+
+TEST(Json, AFullDiskIsNotPassedOver) {
+  const Outcome file = strobe(kSmallBench + std::string("--force --json /dev/full"));
+  EXPECT_EQ(file.status, 3);
+  EXPECT_TRUE(contains(file.err, "'/dev/full': No space left")) << file.err;
+  const Outcome records = shell(std::string("strobe ") + kSmallBench + "--json - >/dev/full");
+  EXPECT_EQ(records.status, 3);
+  EXPECT_TRUE(contains(records.err, "No space left")) << records.err;
+}
+
+TEST(Usage, AFullDiskForWhatIsPrintedIsNotPassedOver) {
+  const Outcome outcome = shell("strobe list >/dev/full");
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_TRUE(contains(outcome.err, "standard output cannot be written: No space left"))
+      << outcome.err;
 }
 
 TEST(Json, WorkThatFailsDestroysNothing) {

@@ -73,6 +73,9 @@ TEST(Experiment, ReplacesNothingUnlessAsked) {
   expect_experiment_refusal("accumulation --quick --out " + folder, 2,
                             {"exists already", "--force"});
   EXPECT_EQ(read_file(folder + "/summary.txt"), "precious\n");
+  expect_experiment_refusal(
+      "accumulation --quick --force --json " + folder + "/results.jsonl --out " + folder + "/", 2,
+      {"--json", "--out"});
   const Outcome outcome = strobe("experiment accumulation --quick --force --out " + folder);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_TRUE(contains(read_file(folder + "/summary.txt"), "accumulation: "));

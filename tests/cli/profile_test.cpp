@@ -58,6 +58,10 @@ TEST(BenchProfile, ReplacesAFileOnlyWhereAsked) {
   EXPECT_EQ(refused.status, 2);
   EXPECT_TRUE(contains(refused.err, "--force")) << refused.err;
   EXPECT_EQ(read_file(path), "precious\n");
+  const Outcome same = strobe(command + " --force --json " + path);
+  EXPECT_EQ(same.status, 2);
+  EXPECT_TRUE(contains(same.err, "--profile") && contains(same.err, "--json")) << same.err;
+  EXPECT_EQ(read_file(path), "precious\n");
   EXPECT_EQ(strobe(command + " --force").status, 0);
   expect_chrome_trace(json::parse(read_file(path)));
 }

@@ -70,6 +70,7 @@ TEST(Sweep, ErrorsNameTheOptionAndWhatIsAllowed) {
   expect_sweep_refusal("--shrink 2", "--seqlen");
   expect_sweep_refusal("--budget -1", "--budget");
   expect_sweep_refusal("--csv /no/such/folder/x.csv", "--csv '/no/such/folder/x.csv'");
+  expect_sweep_refusal("--force --csv /dev/null", "--csv '/dev/null' is not a file");
   expect_sweep_refusal("--plots /dev/null", "--plots '/dev/null'");
   expect_sweep_refusal("--batch 1000000 --seqlen 1000000", "b1000000 sq1000000");
 }
@@ -229,8 +230,14 @@ TEST(Sweep, WritesCsv) {
   EXPECT_EQ(again.status, 2) << "it exists";
   EXPECT_TRUE(contains(again.err, "--csv")) << again.err;
   EXPECT_EQ(read_file(csv), text);
-  EXPECT_EQ(strobe(kSmallSweep + "-o " + csv + ".x --csv " + csv + ".x").status, 2)
-      << "the same file";
+  const std::filesystem::path same(csv + ".x");
+  for (const std::filesystem::path& spelled :
+       {same, same.parent_path() / "." / same.filename(), std::filesystem::relative(same)}) {
+    const Outcome both = strobe(kSmallSweep + "-o " + same.string() + " --csv " + spelled.string());
+    EXPECT_EQ(both.status, 2) << spelled;
+    EXPECT_TRUE(contains(both.err, "--csv")) << both.err;
+    EXPECT_FALSE(std::filesystem::exists(same)) << spelled;
+  }
 }
 
 TEST(Sweep, DrawsPlots) {
