@@ -22,31 +22,29 @@ struct CacheOptions {
 };
 
 nlohmann::json record_of(const CachedKernel& cached) {
-  return {{"kind", "cached-kernel"},
-          {"kernel", cached.kernel.kernel},
-          {"configuration", cached.kernel.configuration},
-          {"architecture", cached.kernel.architecture},
-          {"compiler", cached.compiler},
-          {"path", cached.path},
-          {"bytes", cached.bytes},
-          {"age_seconds", cached.age_seconds}};
+  return lab::record_of_kind("cached-kernel", {{"kernel", cached.kernel.kernel},
+                                               {"configuration", cached.kernel.configuration},
+                                               {"architecture", cached.kernel.architecture},
+                                               {"compiler", cached.compiler},
+                                               {"path", cached.path},
+                                               {"bytes", cached.bytes},
+                                               {"age_seconds", cached.age_seconds}});
 }
 
 nlohmann::json record_of(const KeptVariant& kept) {
-  return {{"kind", "tuned-variant"},
-          {"gpu", kept.gpu},
-          {"architecture", kept.architecture},
-          {"compiler", kept.compiler},
-          {"kernel", kept.kernel},
-          {"options", kept.options},
-          {"problem", kept.problem},
-          {"variant", kept.tuned.variant},
-          {"usual", kept.tuned.usual},
-          {"ms", kept.tuned.ms},
-          {"usual_ms", kept.tuned.usual_ms},
-          {"path", kept.path},
-          {"bytes", kept.bytes},
-          {"age_seconds", kept.age_seconds}};
+  return lab::record_of_kind("tuned-variant", {{"gpu", kept.gpu},
+                                               {"architecture", kept.architecture},
+                                               {"compiler", kept.compiler},
+                                               {"kernel", kept.kernel},
+                                               {"options", kept.options},
+                                               {"problem", kept.problem},
+                                               {"variant", kept.tuned.variant},
+                                               {"usual", kept.tuned.usual},
+                                               {"ms", kept.tuned.ms},
+                                               {"usual_ms", kept.tuned.usual_ms},
+                                               {"path", kept.path},
+                                               {"bytes", kept.bytes},
+                                               {"age_seconds", kept.age_seconds}});
 }
 
 std::string age_text(std::int64_t seconds) {
@@ -103,7 +101,7 @@ int list_cache(const CacheOptions& options) {
 int clear_cache(const CacheOptions& options) {
   lab::RecordWriter records = options.output.records();
   const auto tell = [&](std::int64_t bytes, const std::string& folder) {
-    records.write({{"kind", "cleared-cache"}, {"bytes", bytes}, {"folder", folder}});
+    records.write(lab::record_of_kind("cleared-cache", {{"bytes", bytes}, {"folder", folder}}));
     fmt::print(options.output.text(), "Removed {} from {}\n", lab::bytes_text(bytes), folder);
   };
   if (options.wants("kernels")) tell(clear_kernel_cache(), kernel_cache_folder());

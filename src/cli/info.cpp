@@ -130,11 +130,10 @@ nlohmann::json record_of(const CudaStatus& cuda, int threads) {
     implementations.push_back({{"name", full_name(*implementation)},
                                {"device", to_string({.kind = implementation->device()})}});
   }
-  return {{"kind", "machine"},
-          {"version", version()},
-          {"machine", lab::machine_record(threads)},
-          {"cuda", cuda_record(cuda)},
-          {"implementations", implementations}};
+  return lab::record_of_kind("machine", {{"version", version()},
+                                         {"machine", lab::machine_record(threads)},
+                                         {"cuda", cuda_record(cuda)},
+                                         {"implementations", implementations}});
 }
 
 }  // namespace

@@ -36,14 +36,17 @@ void check_output(const ReportOptions& o) {
   }
 }
 
+/// The results: records of another kind have a place beside them, but not on the page.
 std::vector<nlohmann::json> read_all(const std::vector<std::string>& paths) {
   std::vector<nlohmann::json> records;
   for (const std::string& path : paths) {
-    for (nlohmann::json& record : lab::read_records(path)) records.push_back(std::move(record));
+    for (nlohmann::json& record : lab::read_records(path)) {
+      if (!record.contains("kind")) records.push_back(std::move(record));
+    }
   }
   if (records.empty()) {
-    throw InvalidArgument("records", fmt::format("there is none in {}; --json of bench, compare or "
-                                                 "verify writes them",
+    throw InvalidArgument("records", fmt::format("there is no result in {}; --json of bench, "
+                                                 "compare or verify writes them",
                                                  fmt::join(paths, ", ")));
   }
   return records;

@@ -77,10 +77,9 @@ int list_variants(const TuneOptions& options, const Problem& problem, lab::Recor
   fmt::print(text, "{}: {} variants, the first is the usual one\n", problem.text(), all.size());
   for (const std::string& variant : all) {
     fmt::print(text, "  {}\n", variant);
-    records.write({{"kind", "variant"},
-                   {"problem", problem.text()},
-                   {"variant", variant},
-                   {"usual", variant == all.front()}});
+    records.write(lab::record_of_kind(
+        "variant",
+        {{"problem", problem.text()}, {"variant", variant}, {"usual", variant == all.front()}}));
   }
   return kDone;
 }

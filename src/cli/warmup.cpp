@@ -79,17 +79,16 @@ std::vector<std::string> row_of(const KernelConfiguration& what, const CompiledK
 }
 
 nlohmann::json record_of(const KernelConfiguration& what, const CompiledKernel& compiled) {
-  return {{"kind", "compiled-kernel"},
-          {"kernel", what.kernel},
-          {"configuration", what.configuration},
-          {"architecture", what.architecture},
-          {"registers", compiled.registers},
-          {"planned_registers", compiled.planned_registers},
-          {"spill_bytes", compiled.spill_bytes},
-          {"stack_bytes", compiled.stack_bytes},
-          {"shared_bytes", compiled.shared_bytes},
-          {"seconds", compiled.seconds},
-          {"from_cache", compiled.from_cache}};
+  return lab::record_of_kind("compiled-kernel", {{"kernel", what.kernel},
+                                                 {"configuration", what.configuration},
+                                                 {"architecture", what.architecture},
+                                                 {"registers", compiled.registers},
+                                                 {"planned_registers", compiled.planned_registers},
+                                                 {"spill_bytes", compiled.spill_bytes},
+                                                 {"stack_bytes", compiled.stack_bytes},
+                                                 {"shared_bytes", compiled.shared_bytes},
+                                                 {"seconds", compiled.seconds},
+                                                 {"from_cache", compiled.from_cache}});
 }
 
 int warmup(const WarmupOptions& options) {

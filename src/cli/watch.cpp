@@ -98,12 +98,12 @@ class WatchView {
 nlohmann::json round_record(std::size_t number, double elapsed,
                             const lab::RepeatedCalls::Round& round) {
   const lab::Statistics& ms = round.measurement.ms;
-  nlohmann::json record{{"kind", "watch-round"},
-                        {"round", number},
-                        {"seconds", elapsed},
-                        {"calls", round.measurement.samples_ms.size()},
-                        {"ms", {{"min", ms.min}, {"p50", ms.median}, {"max", ms.max}}},
-                        {"tflops", tflops(round)}};
+  nlohmann::json record = lab::record_of_kind(
+      "watch-round", {{"round", number},
+                      {"seconds", elapsed},
+                      {"calls", round.measurement.samples_ms.size()},
+                      {"ms", {{"min", ms.min}, {"p50", ms.median}, {"max", ms.max}}},
+                      {"tflops", tflops(round)}});
   if (round.state.clock_mhz) record["clock_mhz"] = *round.state.clock_mhz;
   if (round.state.power_w) record["power_w"] = *round.state.power_w;
   if (round.state.temperature_c) record["temperature_c"] = *round.state.temperature_c;

@@ -42,9 +42,11 @@ json expectation_record(const Expectation& expectation) {
 
 json conclusion_record(const Experiment& experiment, const ExperimentSetup& setup,
                        const Findings& findings) {
-  json record{{"kind", "experiment"},        {"experiment", experiment.name},
-              {"subject", findings.subject}, {"device", to_string(setup.device)},
-              {"held", findings.all_held()}, {"expectations", json::array()}};
+  json record = record_of_kind("experiment", {{"experiment", experiment.name},
+                                              {"subject", findings.subject},
+                                              {"device", to_string(setup.device)},
+                                              {"held", findings.all_held()},
+                                              {"expectations", json::array()}});
   for (const Expectation& expectation : findings.expectations)
     record["expectations"].push_back(expectation_record(expectation));
   record.update(provenance_record(setup.options.threads, setup.device.index));
@@ -111,7 +113,7 @@ std::vector<json> result_records(const Experiment& experiment, const ExperimentS
                                  const Findings& findings) {
   std::vector<json> records;
   for (const json& row : findings.results) {
-    records.push_back({{"kind", "experiment-row"}, {"experiment", experiment.name}});
+    records.push_back(record_of_kind("experiment-row", {{"experiment", experiment.name}}));
     records.back().update(row);
   }
   records.push_back(conclusion_record(experiment, setup, findings));

@@ -254,6 +254,12 @@ json record_of(const Case& what, const Report& report) {
   return record;
 }
 
+json record_of_kind(std::string_view kind, json fields) {
+  fields["schema"] = kRecordSchema;
+  fields["kind"] = kind;
+  return fields;
+}
+
 namespace {
 
 /// The GPU of this index, null if there is none; looked for once, since that starts the driver.

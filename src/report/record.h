@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "measure/benchmark.h"
 #include "measure/peaks.h"
@@ -25,6 +26,10 @@ nlohmann::json record_of(const Benchmark& benchmark, const Peaks& peaks);
 
 /// The record of one verified implementation: no times, an error for every tensor.
 nlohmann::json record_of(const Case& what, const Report& report);
+
+/// A record of anything else, with these fields: what is only of results passes it over by its
+/// kind.
+nlohmann::json record_of_kind(std::string_view kind, nlohmann::json fields);
 
 /// What was asked of a GPU besides the problem.
 nlohmann::json options_record(const PlanOptions& options);

@@ -37,6 +37,37 @@ TEST(Report, WritesOnePageOfAllRecords) {
   }
 }
 
+TEST(Report, PassesOverRecordsThatAreNoResults) {
+  const std::string records = fresh_path("records"), page = fresh_path("page.html");
+  strobe("experiment fusion --quick --repeats 1 --problem 'sq64 h2 d16 fp32' --out " +
+         fresh_path("folder") + " --json " + records);  // whatever it concludes of the times
+  EXPECT_TRUE(contains(read_file(records), "\"kind\":\"experiment\""));
+  const Outcome outcome = strobe("report " + records + " -o " + page);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_FALSE(contains(read_file(page), "\"kind\":\"experiment"));
+  EXPECT_TRUE(contains(read_file(page), "\"implementation\":\"flash\""));
+}
+
+class OtherRecords : public testing::TestWithParam<const char*> {};
+
+TEST_P(OtherRecords, HaveASchemaAndAKind) {
+  const Outcome outcome = strobe(GetParam() + std::string(" --json -"));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto records = lines(outcome.out);
+  ASSERT_FALSE(records.empty());
+  for (const nlohmann::json& record : records) {
+    EXPECT_EQ(record.value("schema", 0), 1) << record;
+    EXPECT_NE(record.value("kind", ""), "") << record;
+  }
+  expect_report_refusal(file_with("records", outcome.out) + " -o " + fresh_path("page.html"),
+                        "there is no result in");
+}
+
+INSTANTIATE_TEST_SUITE_P(Report, OtherRecords,
+                         testing::Values("info",
+                                         "tune --list --arch sm_90a --problem 's64 d64 bf16'",
+                                         "watch --problem 's8 d8 fp32' --rounds 1 --every 0.01"));
+
 TEST(Report, RefusesAnExistingPageUnlessForced) {
   const std::string records = file_with("records", kRecord);
   const std::string page = file_with("page.html", "precious");
@@ -62,7 +93,7 @@ TEST(Report, SaysWhatIsMissing) {
   const std::string page = fresh_path("page.html");
   expect_report_refusal("-o " + page, "RECORDS");
   expect_report_refusal(file_with("records", kRecord), "--output");
-  expect_report_refusal(file_with("empty", "\n") + " -o " + page, "there is none in");
+  expect_report_refusal(file_with("empty", "\n") + " -o " + page, "there is no result in");
   expect_report_refusal("/nowhere/at/all -o " + page, "/nowhere/at/all");
   expect_report_refusal(file_with("records", kRecord) + " -o /nowhere/page.html",
                         "/nowhere/page.html");

@@ -59,6 +59,7 @@ TEST(Watch, ErrorsSayWhatIsAllowed) {
            {"--seqlen -1 --rounds 1", "--seqlen"}}) {
     const Outcome outcome = strobe(std::string("watch ") + arguments);
     EXPECT_EQ(outcome.status, 2) << arguments << outcome.err;
+  EXPECT_EQ(record["schema"], 1);
     EXPECT_EQ(outcome.out, "");
     EXPECT_TRUE(contains(outcome.err, word)) << outcome.err;
   }
