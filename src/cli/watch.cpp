@@ -26,7 +26,7 @@ using Rounds = std::vector<lab::RepeatedCalls::Round>;
 
 struct WatchOptions {
   ProblemOptions problem{};
-  std::string pass = "forward";
+  std::string pass{};  ///< "" is what the problem says
   std::string implementation{};
   RunOptions run{};
   OutputOptions output{};
@@ -126,8 +126,10 @@ void print_summary(std::FILE* text, const Rounds& rounds, double elapsed) {
 }
 
 BenchSubject watched_subject(const WatchOptions& options) {
+  const std::string pass =
+      options.pass.empty() ? std::string(name_of(options.problem.choose().pass)) : options.pass;
   return choose_subject({.problem = options.problem,
-                         .passes = {.pass = options.pass},
+                         .passes = {.pass = pass},
                          .implementation = options.implementation,
                          .run = options.run});
 }
@@ -152,7 +154,8 @@ int watch(const WatchOptions& options) {
            (options.seconds == 0 || elapsed() < options.seconds);
   };
   do {
-    rounds.push_back(calls.next(options.every));
+    const double left = options.seconds > 0 ? options.seconds - elapsed() : options.every;
+    rounds.push_back(calls.next(std::min(options.every, left)));
     records.write(round_record(rounds.size(), elapsed(), rounds.back()));
     rounds.back().measurement.samples_ms = {};  // hours of them would be much
     view.show(rounds, elapsed());
@@ -168,9 +171,8 @@ void add_watch(CLI::App& program, int& status) {
       "watch", "A problem again and again, with time, rate, clocks, power and memory as they are");
   auto o = std::make_shared<WatchOptions>();
   o->problem.add_to(*command);
-  command->add_option("--pass", o->pass, "Which pass to repeat")
-      ->check(CLI::IsMember({"forward", "backward"}))
-      ->capture_default_str();
+  command->add_option("--pass", o->pass, "Which pass to repeat; the problem's own if not given")
+      ->check(CLI::IsMember({"forward", "backward"}));
   command->add_option("--impl", o->implementation, "Implementation; the best one if not given")
       ->type_name("NAME");
   o->run.add_to(*command);

@@ -29,6 +29,20 @@ TEST(Watch, EndsAfterItsTime) {
   EXPECT_TRUE(contains(outcome.out, "sq32 h1 d16 fp32 bwd")) << outcome.out;
 }
 
+TEST(Watch, RepeatsThePassThatTheProblemNames) {
+  const Outcome outcome = strobe("watch --problem 's8 d8 fp32 bwd' --every 0.02 --rounds 1");
+  EXPECT_TRUE(contains(outcome.out, "bwd")) << outcome.out << outcome.err;
+  const Outcome other =
+      strobe("watch --problem 's8 d8 fp32 bwd' --every 0.02 --rounds 1 --pass forward");
+  EXPECT_FALSE(contains(other.out, "bwd")) << other.out << other.err;
+}
+
+TEST(Watch, ARoundIsNoLongerThanWhatIsLeftOfItsTime) {
+  const Outcome outcome =
+      shell("timeout 60 strobe watch --problem 's8 d8 fp32' --every 3600 --for 0.05");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
 TEST(Watch, TellsWhatItSawWhenItIsInterrupted) {
   // The signal comes from the program's own child, once there are rounds to tell of.
   const Outcome outcome = shell(std::string("sh -c 'strobe ") +
@@ -45,6 +59,7 @@ TEST(Watch, WritesARecordForEachRound) {
   EXPECT_EQ(lines_of(outcome.out), 2u) << outcome.out;
   const auto record = nlohmann::json::parse(outcome.out.substr(0, outcome.out.find('\n')));
   EXPECT_EQ(record["kind"], "watch-round");
+  EXPECT_EQ(record["schema"], 1);
   EXPECT_EQ(record["round"], 1);
   EXPECT_GT(record["tflops"].get<double>(), 0);
 }
@@ -59,7 +74,6 @@ TEST(Watch, ErrorsSayWhatIsAllowed) {
            {"--seqlen -1 --rounds 1", "--seqlen"}}) {
     const Outcome outcome = strobe(std::string("watch ") + arguments);
     EXPECT_EQ(outcome.status, 2) << arguments << outcome.err;
-  EXPECT_EQ(record["schema"], 1);
     EXPECT_EQ(outcome.out, "");
     EXPECT_TRUE(contains(outcome.err, word)) << outcome.err;
   }
