@@ -7,15 +7,15 @@
 namespace strobe::lab {
 namespace {
 
-/// Part of the work, so that the rounds together keep to the policy.
-SamplingPolicy share_of(const SamplingPolicy& whole) {
+/// A round's part of the work, so that all of them together keep to the policy: what cannot be
+/// divided is done in the first ones, and there may be none for the last.
+SamplingPolicy share_of(const SamplingPolicy& whole, int round) {
   SamplingPolicy share = whole;
   share.budget_s /= kRounds;
   share.target = 0;  // quiet moments need their time, however sure the median seems
-  const auto part = [](int count) { return (count + kRounds - 1) / kRounds; };
   share.warmup_s /= kRounds;
-  share.min_samples = part(whole.min_samples);
-  share.max_samples = part(whole.max_samples);
+  share.max_samples = (whole.max_samples + kRounds - 1 - round) / kRounds;
+  share.min_samples = std::min((whole.min_samples + kRounds - 1) / kRounds, share.max_samples);
   return share;
 }
 
@@ -114,10 +114,11 @@ double visible_slowdown(double threshold) {
 
 std::vector<Benchmark> time_in_rounds(std::span<const Contest> contests, const PlanOptions& options,
                                       const SamplingPolicy& policy, const RoundProgress& progress) {
-  const SamplingPolicy share = share_of(policy);
   std::vector<Benchmark> results(contests.size());
   std::size_t done = 0;
   for (int round = 0; round < kRounds; ++round) {
+    const SamplingPolicy share = share_of(policy, round);
+    if (share.max_samples == 0) break;
     for (std::size_t i = 0; i < contests.size(); ++i) {
       progress(done++, kRounds * contests.size(), contests[i]);
       const std::array alone{contests[i].implementation};
@@ -131,10 +132,11 @@ std::vector<Benchmark> time_in_rounds(std::span<const Contest> contests, const P
 
 Duel time_in_turns(const Implementation& earlier, const Contest& contest,
                    const PlanOptions& options, const SamplingPolicy& policy) {
-  const SamplingPolicy share = share_of(policy);
   const std::array contenders{&earlier, contest.implementation};
   Duel duel;
   for (int round = 0; round < kRounds; ++round) {
+    const SamplingPolicy share = share_of(policy, round);
+    if (share.max_samples == 0) break;
     auto results = time_once(contenders, contest.problem, options, share, round == 0);
     // Only whole pairs: one may have spent its budget a sample before the other.
     auto& then = results[0].measurement.samples_ms;

@@ -63,7 +63,7 @@ struct Contest {
 /// Called before each contest of each round.
 using RoundProgress = std::function<void(std::size_t done, std::size_t total, const Contest&)>;
 
-/// How often `time_in_rounds` goes round.
+/// How often `time_in_rounds` goes round, where there are samples for so many rounds.
 inline constexpr int kRounds = 8;
 
 /// Times them all in many short rounds, with new operands each time, and pools the samples: what

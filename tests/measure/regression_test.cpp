@@ -179,6 +179,20 @@ TEST(Regression, AKernelThatSpinsIsCaughtLive) {
             Change::slower);
 }
 
+TEST(Regression, RoundsTakeTheSamplesThatWereAskedForTogether) {
+  const Implementation& flash = Registry::instance().find("flash");
+  const std::vector<Contest> contests{{&flash, Problem::parse("b1 sq64 h1 d16 fp32")}};
+  for (const int count : {1, 3, 8, 10}) {
+    const SamplingPolicy policy = SamplingPolicy::exactly(count);
+    const auto results = time_in_rounds(contests, {.threads = 1}, policy,
+                                        [](std::size_t, std::size_t, const Contest&) {});
+    EXPECT_EQ(results.front().measurement.samples_ms.size(), static_cast<std::size_t>(count));
+    EXPECT_EQ(results.front().accuracy.verdict, Verdict::pass) << count;
+    const Duel duel = time_in_turns(flash, contests.front(), {.threads = 1}, policy);
+    EXPECT_EQ(duel.now.measurement.samples_ms.size(), static_cast<std::size_t>(count));
+  }
+}
+
 TEST(Regression, InTurnsSamplesComeInPairs) {
   const Spinning slow(8);
   const Implementation& flash = Registry::instance().find("flash");
