@@ -49,7 +49,7 @@ def compare(
         base: The implementation that printed speed-ups are told against.
         device: "cpu", "cuda" or "cuda:1"; the CPU if None.
         threads: On the CPU, for ours and for the peers.
-        quick: Few samples, done in seconds.
+        quick: Few samples, done in seconds; there is no budget to give then.
         repeats: Exactly so many samples.
         target: Sample until the median is known within so many percent,
         budget: or until so many seconds are spent.

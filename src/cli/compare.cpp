@@ -269,7 +269,6 @@ void add_compare(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand(
       "compare", "Several implementations on the same problems: time, memory, error, the winner");
   auto o = std::make_shared<CompareOptions>();
-  command->add_flag("--quick", o->quick, "Few samples: done in seconds");
   o->problems.add_to(*command);
   command
       ->add_option("--impl", o->implementations,
@@ -296,6 +295,7 @@ void add_compare(CLI::App& program, int& status) {
       ->type_name("N");
   o->run.add_to(*command);
   o->sampling.add_to(*command);
+  SamplingOptions::add_quick_to(*command, o->quick, "Few samples: done in seconds");
   o->sampling.add_pinning_to(*command);
   o->output.add_to(*command);
   o->output.add_quiet_to(*command);

@@ -129,7 +129,6 @@ void add_experiment(CLI::App& program, int& status) {
   auto o = std::make_shared<ExperimentOptions>();
   command->add_option("name", o->name, "Which experiment")->type_name("NAME");
   command->add_flag("--list", o->list, "Only say which experiments there are");
-  command->add_flag("--quick", o->quick, "A small size and few samples: done in seconds");
   command->add_option("--out", o->folder, "The folder to make; experiment_NAME if not given")
       ->type_name("FOLDER");
   add_byte_size(*command, "--memory-limit", o->memory_limit,
@@ -143,6 +142,8 @@ void add_experiment(CLI::App& program, int& status) {
   o->problem.add_to(*command);
   o->run.add_to(*command);
   o->sampling.add_to(*command);
+  SamplingOptions::add_quick_to(*command, o->quick,
+                                "A small size and few samples: done in seconds");
   o->sampling.add_pinning_to(*command);
   o->output.add_to(*command);
   command->get_option("--force")->description("Let --out and --json replace files that exist");

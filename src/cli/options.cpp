@@ -62,6 +62,10 @@ void SamplingOptions::add_to(CLI::App& command, bool with_target) {
       ->capture_default_str();
 }
 
+void SamplingOptions::add_quick_to(CLI::App& command, bool& quick, const std::string& help) {
+  command.add_flag("--quick", quick, help)->excludes(command.get_option("--budget"));
+}
+
 void SamplingOptions::add_pinning_to(CLI::App& command) {
   command.add_flag("--no-pin", no_pin,
                    "Let the system move threads from core to core while they are timed");
@@ -86,6 +90,7 @@ lab::SamplingPolicy SamplingOptions::policy() const {
 lab::SamplingPolicy SamplingOptions::quick_policy() const {
   lab::SamplingPolicy quick = policy();
   quick.warmup_s = 0.1;
+  if (repeats > 0) return quick;
   quick.min_samples = 2;
   quick.budget_s = 0.3;
   return quick;

@@ -45,12 +45,15 @@ struct SamplingOptions {
   /// Without `with_target` the whole budget is spent.
   void add_to(CLI::App& command, bool with_target = true);
 
+  /// --quick, after the others, for commands that go by `quick_policy` then.
+  static void add_quick_to(CLI::App& command, bool& quick, const std::string& help);
+
   /// For results that are read at once: those kept to be compared are all of pinned threads.
   void add_pinning_to(CLI::App& command);
 
   lab::SamplingPolicy policy() const;
 
-  /// Few samples: done in a moment.
+  /// Few samples, if it was not said how many: done in a moment.
   lab::SamplingPolicy quick_policy() const;
 };
 

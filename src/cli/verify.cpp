@@ -60,6 +60,12 @@ std::vector<lab::Case> take_share(const std::vector<lab::Case>& cases, const std
     throw InvalidArgument(
         "--share", fmt::format("is '{}', allowed is K/N with 1 <= K <= N, such as 2/8", share));
   }
+  if (part > cases.size()) {
+    throw InvalidArgument(
+        "--share", fmt::format("is '{}', which holds none of the grid's {} cases, allowed is "
+                               "a part up to {}",
+                               share, cases.size(), cases.size()));
+  }
   std::vector<lab::Case> taken;
   for (std::size_t i = part - 1; i < cases.size(); i += parts) taken.push_back(cases[i]);
   return taken;
@@ -193,18 +199,18 @@ int verify(const VerifyOptions& options) {
 }
 
 /// What the inputs of a single problem are; a grid brings its own.
-void add_input_options(CLI::App& command, lab::Inputs& inputs, CLI::Option* grid) {
+void add_input_options(CLI::App& command, lab::Inputs& inputs, CLI::Option* problem) {
   command.add_option("--inputs-scale", inputs.scale, "Factor on q, k and v")
       ->capture_default_str()
-      ->excludes(grid);
+      ->needs(problem);
   command.add_option("--seed", inputs.seed, "Seed of the inputs")
       ->capture_default_str()
-      ->excludes(grid);
+      ->needs(problem);
   const auto choice = [&](const char* flag, const auto& read, const auto& names, const char* help) {
     command.add_option_function<std::string>(flag, read, help)
         ->check(CLI::IsMember(names))
         ->default_str(names.front())
-        ->excludes(grid);
+        ->needs(problem);
   };
   choice(
       "--storage", [&](const std::string& name) { inputs.storage = lab::parse_storage(name); },
@@ -216,7 +222,7 @@ void add_input_options(CLI::App& command, lab::Inputs& inputs, CLI::Option* grid
   command
       .add_flag("--masked-bias", inputs.masked_bias,
                 "Let a third of the bias, and whole rows, be minus infinity")
-      ->excludes(grid);
+      ->needs(problem);
 }
 
 }  // namespace
@@ -229,14 +235,16 @@ void add_verify(CLI::App& program, int& status) {
   CLI::Option* grid =
       command->add_option("--grid", o->grid, "Many cases: quick (the default) or full")
           ->check(CLI::IsMember({"quick", "full"}));
-  command
-      ->add_option("--share", o->share,
-                   "The K-th of N parts of the grid, to run parts side by side")
-      ->type_name("K/N");
+  CLI::Option* const share =
+      command
+          ->add_option("--share", o->share,
+                       "The K-th of N parts of the grid, to run parts side by side")
+          ->type_name("K/N");
   CLI::Option* const problem =
       command->add_option("--problem", o->problem, "One problem by its text form")
           ->type_name("TEXT")
-          ->excludes(grid);
+          ->excludes(grid)
+          ->excludes(share);
   command
       ->add_option(
           "--impl", o->implementations,
@@ -246,7 +254,7 @@ void add_verify(CLI::App& program, int& status) {
   command->add_option("--pass", o->pass, "Which pass to check")
       ->check(CLI::IsMember({"forward", "backward", "both"}))
       ->capture_default_str();
-  add_input_options(*command, o->inputs, grid);
+  add_input_options(*command, o->inputs, problem);
   o->run.add_to(*command);
   o->run.add_variant_to(*command)->needs(problem);
   o->output.add_to(*command);

@@ -304,14 +304,14 @@ RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)
         "--json",
         fmt::format("'{}' exists already; name another file, or add --force to replace it", path_));
   }
+  if (std::filesystem::is_directory(path_))
+    throw InvalidArgument("--json", fmt::format("'{}' is a folder; name a file", path_));
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) fail_to_write(path_);
 }
 
 void RecordWriter::write(const Benchmark& benchmark, const Peaks& peaks) {
   if (!path_.empty()) write(record_of(benchmark, peaks));
-  if (std::filesystem::is_directory(path_))
-    throw InvalidArgument("--json", fmt::format("'{}' is a folder; name a file", path_));
 }
 
 void RecordWriter::write(const Case& what, const Report& report) {

@@ -415,12 +415,18 @@ TEST(Usage, ErrorsNameWhatIsWrongAndWhatIsAllowed) {
   expect_refusal("compare --deterministic --also deterministic", 2, "which all are");
   expect_refusal("compare --also tf32,tf32", 2, "twice");
   expect_refusal("compare --also slow", 2, "deterministic");
+  expect_refusal("compare --quick --budget 4", 2, "--budget");
+  expect_refusal("experiment fusion --quick --budget 4", 2, "--budget");
   expect_refusal("verify --problem 's8 purple'", 2, "purple");
   expect_refusal("verify --problem 'd64'", 2, "length");
   expect_refusal("verify --problem 's8' --grid quick", 2, "--grid");
   expect_refusal("verify --grid huge", 2, "quick");
   expect_refusal("verify --grid quick --share 5/4", 2, "K/N");
   expect_refusal("verify --grid quick --share half", 2, "K/N");
+  expect_refusal("verify --grid quick --share 99999/99999", 2, "none of the grid's");
+  expect_refusal("verify --problem 's8' --share 1/2", 2, "--share");
+  expect_refusal("verify --grid quick --seed 5", 2, "--problem");
+  expect_refusal("verify --masked-bias", 2, "--problem");
   expect_refusal("verify --problem 's8' --pass sideways", 2, "forward");
   expect_refusal("verify --problem 's8' --storage upside-down", 2, "transposed");
   expect_refusal("verify --problem 'lq3,4' --storage expanded", 2, "expanded");
