@@ -19,6 +19,7 @@ struct Extent {
   Wide begin = 0;
   Wide end = 0;
 
+  Extent() = default;
   explicit Extent(const TensorView& view) {
     if (is_empty(view)) return;
     begin = end = static_cast<Wide>(reinterpret_cast<std::uintptr_t>(view.data));

@@ -32,12 +32,23 @@ class Shape {
 /// A tensor of the call under the name that errors give it. Where it lies is reckoned once, and not
 /// for every other tensor that it might overlap.
 struct Operand {
+  Operand() = default;
   Operand(const char* its_name, const TensorView* its_view)
       : name(its_name), view(its_view), extent(*its_view) {}
 
-  const char* name;
-  const TensorView* view;
-  Extent extent;
+  const char* name = "";
+  const TensorView* view = nullptr;
+  Extent extent{};
+};
+
+class OperandList {
+ public:
+  void add(const Operand& operand) { all_[count_++] = operand; }
+  std::span<const Operand> all() const { return std::span(all_).first(count_); }
+
+ private:
+  std::array<Operand, 16> all_{};  // there are sixteen tensors
+  std::size_t count_ = 0;
 };
 
 bool overlap(const Operand& a, const Operand& b) {
@@ -84,11 +95,6 @@ class Checker {
     check_memory(name, view);
   }
 
-  void check_optional(const char* name, const TensorView& view, DType dtype,
-                      const Shape& shape) const {
-    if (view.given()) check(name, view, dtype, shape);
-  }
-
  private:
   void check_memory(const char* name, const TensorView& view) const {
     if (view.device.kind != device_.kind || (on_gpu() && view.device.index != device_.index)) {
@@ -111,13 +117,6 @@ class Checker {
 
   Device device_;
 };
-
-/// [batch, seqlen, heads, dim], or [rows, heads, dim] with variable lengths.
-Shape rows_shape(const Problem& problem, std::int64_t seqlen, std::int64_t rows, std::int64_t heads,
-                 std::int64_t dim) {
-  if (problem.varlen()) return {rows, heads, dim};
-  return {problem.batch, seqlen, heads, dim};
-}
 
 /// Rows of a packed variable-length tensor: whatever the caller brought, up to the problem's total.
 std::int64_t packed_rows(const char* name, const TensorView& view, std::int64_t total) {
@@ -175,90 +174,120 @@ void check_overlap(std::span<const Operand> outputs, std::span<const Operand> in
   }
 }
 
+/// The tensors of one call. Those that the problem uses are checked and kept, to see in the end
+/// whether outputs overlap anything; the others may be anything anywhere.
+class Call {
+ public:
+  Call(const Problem& problem, const Tensors& tensors, Device device)
+      : problem_(problem),
+        tensors_(tensors),
+        checker_(device),
+        rows_q_(problem.varlen() ? packed_rows("q", tensors.q, problem.total_q()) : 0),
+        rows_k_(problem.varlen() ? packed_rows("k", tensors.k, problem.total_k()) : 0) {}
+
+  /// What the passes compute with, and what the forward pass leaves.
+  void check_rows() {
+    input("q", tensors_.q, problem_.dtype, query_shape(problem_.dim));
+    input("k", tensors_.k, problem_.dtype, key_shape(problem_.dim));
+    input("v", tensors_.v, problem_.dtype, key_shape(problem_.value_dim()));
+    const Shape out = query_shape(problem_.value_dim());
+    if (problem_.pass == Pass::backward) {
+      input("out", tensors_.out, problem_.dtype, out);
+      input("lse", tensors_.lse, DType::fp32, lse_shape());
+    } else {
+      output("out", tensors_.out, problem_.dtype, out);
+      if (tensors_.lse.given()) output("lse", tensors_.lse, DType::fp32, lse_shape());
+    }
+  }
+
+  void check_features() {
+    if (problem_.varlen()) check_all_offsets();
+    if (problem_.bias) input("bias", tensors_.bias, problem_.dtype, bias_shape());
+    if (problem_.sinks) input("sinks", tensors_.sinks, DType::fp32, {problem_.heads});
+    if (problem_.alibi) {
+      input("alibi_slopes", tensors_.alibi_slopes, DType::fp32,
+            tensors_.alibi_slopes.rank == 2 ? Shape{problem_.batch, problem_.heads}
+                                            : Shape{problem_.heads});
+    }
+  }
+
+  /// Of the backward pass.
+  void check_gradients() {
+    input("dout", tensors_.dout, problem_.dtype, query_shape(problem_.value_dim()));
+    output("dq", tensors_.dq, problem_.dtype, query_shape(problem_.dim));
+    output("dk", tensors_.dk, problem_.dtype, key_shape(problem_.dim));
+    output("dv", tensors_.dv, problem_.dtype, key_shape(problem_.value_dim()));
+    if (tensors_.dbias.given()) {
+      if (!problem_.bias) throw InvalidArgument("dbias", "is given, but the problem has no bias");
+      output("dbias", tensors_.dbias, problem_.dtype, bias_shape());
+    }
+    if (tensors_.dsinks.given()) {
+      if (!problem_.sinks)
+        throw InvalidArgument("dsinks", "is given, but the problem has no sinks");
+      output("dsinks", tensors_.dsinks, DType::fp32, {problem_.heads});
+    }
+  }
+
+  void check_overlaps() const { check_overlap(outputs_.all(), inputs_.all()); }
+
+ private:
+  void input(const char* name, const TensorView& view, DType dtype, const Shape& shape) {
+    checker_.check(name, view, dtype, shape);
+    inputs_.add({name, &view});
+  }
+
+  void output(const char* name, const TensorView& view, DType dtype, const Shape& shape) {
+    checker_.check(name, view, dtype, shape);
+    outputs_.add({name, &view});
+  }
+
+  void check_all_offsets() {
+    const Shape shape = {problem_.batch + 1};
+    input("cu_seqlens_q", tensors_.cu_seqlens_q, DType::int32, shape);
+    input("cu_seqlens_k", tensors_.cu_seqlens_k, DType::int32, shape);
+    check_offsets("cu_seqlens_q", tensors_.cu_seqlens_q, problem_.seqlen_q, "seqlen_q", rows_q_);
+    check_offsets("cu_seqlens_k", tensors_.cu_seqlens_k, problem_.keys(), "seqlen_k", rows_k_);
+  }
+
+  /// [batch, seqlen, heads, dim], or [rows, heads, dim] with variable lengths.
+  Shape query_shape(std::int64_t dim) const {
+    if (problem_.varlen()) return {rows_q_, problem_.heads, dim};
+    return {problem_.batch, problem_.seqlen_q, problem_.heads, dim};
+  }
+
+  Shape key_shape(std::int64_t dim) const {
+    if (problem_.varlen()) return {rows_k_, problem_.kv_heads(), dim};
+    return {problem_.batch, problem_.keys(), problem_.kv_heads(), dim};
+  }
+
+  Shape lse_shape() const {
+    if (problem_.varlen()) return {problem_.heads, rows_q_};
+    return {problem_.batch, problem_.heads, problem_.seqlen_q};
+  }
+
+  Shape bias_shape() const {
+    const Bias& bias = *problem_.bias;
+    return {bias.per_batch ? problem_.batch : 1, bias.per_head ? problem_.heads : 1,
+            bias.per_query ? problem_.seqlen_q : 1, problem_.keys()};
+  }
+
+  const Problem& problem_;
+  const Tensors& tensors_;
+  Checker checker_;
+  std::int64_t rows_q_;  ///< with variable lengths
+  std::int64_t rows_k_;
+  OperandList inputs_{};
+  OperandList outputs_{};
+};
+
 }  // namespace
 
 void validate(const Problem& problem, const Tensors& tensors, Device device) {
-  const Checker checker(device);
-  const bool varlen = problem.varlen();
-  const bool backward = problem.pass == Pass::backward;
-  const std::int64_t rows_q = varlen ? packed_rows("q", tensors.q, problem.total_q()) : 0;
-  const std::int64_t rows_k = varlen ? packed_rows("k", tensors.k, problem.total_k()) : 0;
-  const auto query_shape = [&](std::int64_t dim) {
-    return rows_shape(problem, problem.seqlen_q, rows_q, problem.heads, dim);
-  };
-  const auto key_shape = [&](std::int64_t dim) {
-    return rows_shape(problem, problem.keys(), rows_k, problem.kv_heads(), dim);
-  };
-  const Shape q = query_shape(problem.dim);
-  const Shape out = query_shape(problem.value_dim());
-  const Shape k = key_shape(problem.dim);
-  const Shape v = key_shape(problem.value_dim());
-  const Shape lse =
-      varlen ? Shape{problem.heads, rows_q} : Shape{problem.batch, problem.heads, problem.seqlen_q};
-
-  checker.check("q", tensors.q, problem.dtype, q);
-  checker.check("k", tensors.k, problem.dtype, k);
-  checker.check("v", tensors.v, problem.dtype, v);
-  checker.check("out", tensors.out, problem.dtype, out);
-  if (backward)
-    checker.check("lse", tensors.lse, DType::fp32, lse);
-  else
-    checker.check_optional("lse", tensors.lse, DType::fp32, lse);
-
-  if (varlen) {
-    checker.check("cu_seqlens_q", tensors.cu_seqlens_q, DType::int32, {problem.batch + 1});
-    checker.check("cu_seqlens_k", tensors.cu_seqlens_k, DType::int32, {problem.batch + 1});
-    check_offsets("cu_seqlens_q", tensors.cu_seqlens_q, problem.seqlen_q, "seqlen_q", rows_q);
-    check_offsets("cu_seqlens_k", tensors.cu_seqlens_k, problem.keys(), "seqlen_k", rows_k);
-  }
-  Shape bias;
-  if (problem.bias) {
-    bias = {problem.bias->per_batch ? problem.batch : 1, problem.bias->per_head ? problem.heads : 1,
-            problem.bias->per_query ? problem.seqlen_q : 1, problem.keys()};
-    checker.check("bias", tensors.bias, problem.dtype, bias);
-  }
-  if (problem.sinks) checker.check("sinks", tensors.sinks, DType::fp32, {problem.heads});
-  if (problem.alibi) {
-    checker.check("alibi_slopes", tensors.alibi_slopes, DType::fp32,
-                  tensors.alibi_slopes.rank == 2 ? Shape{problem.batch, problem.heads}
-                                                 : Shape{problem.heads});
-  }
-
-  // What the problem does not use has not been checked, and may be anything anywhere.
-  const TensorView not_given;
-  const auto if_used = [&](bool used, const TensorView& view) { return used ? &view : &not_given; };
-  const std::array inputs = {Operand{"q", &tensors.q},
-                             Operand{"k", &tensors.k},
-                             Operand{"v", &tensors.v},
-                             Operand{"bias", if_used(problem.bias.has_value(), tensors.bias)},
-                             Operand{"sinks", if_used(problem.sinks, tensors.sinks)},
-                             Operand{"alibi_slopes", if_used(problem.alibi, tensors.alibi_slopes)},
-                             Operand{"cu_seqlens_q", if_used(varlen, tensors.cu_seqlens_q)},
-                             Operand{"cu_seqlens_k", if_used(varlen, tensors.cu_seqlens_k)},
-                             Operand{"out", &tensors.out},  // from here on: backward only
-                             Operand{"lse", &tensors.lse},
-                             Operand{"dout", if_used(backward, tensors.dout)}};
-  if (!backward) {
-    const std::array outputs = {Operand{"out", &tensors.out}, Operand{"lse", &tensors.lse}};
-    check_overlap(outputs, std::span(inputs).first(8));
-    return;
-  }
-  checker.check("dout", tensors.dout, problem.dtype, out);
-  checker.check("dq", tensors.dq, problem.dtype, q);
-  checker.check("dk", tensors.dk, problem.dtype, k);
-  checker.check("dv", tensors.dv, problem.dtype, v);
-  if (tensors.dbias.given() && !problem.bias) {
-    throw InvalidArgument("dbias", "is given, but the problem has no bias");
-  }
-  if (tensors.dsinks.given() && !problem.sinks) {
-    throw InvalidArgument("dsinks", "is given, but the problem has no sinks");
-  }
-  checker.check_optional("dbias", tensors.dbias, problem.dtype, bias);
-  checker.check_optional("dsinks", tensors.dsinks, DType::fp32, {problem.heads});
-  const std::array outputs = {Operand{"dq", &tensors.dq}, Operand{"dk", &tensors.dk},
-                              Operand{"dv", &tensors.dv}, Operand{"dbias", &tensors.dbias},
-                              Operand{"dsinks", &tensors.dsinks}};
-  check_overlap(outputs, inputs);
+  Call call(problem, tensors, device);
+  call.check_rows();
+  call.check_features();
+  if (problem.pass == Pass::backward) call.check_gradients();
+  call.check_overlaps();
 }
 
 }  // namespace strobe
