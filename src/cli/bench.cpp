@@ -127,6 +127,7 @@ lab::Benchmark bench_pass(const BenchSubject& subject, Pass pass, lab::Operands&
                               .front();
   if (result.timed()) print_result(options.output.text(), result, peaks);
   warn_of_slowdown(result);
+  warn_of_low_peak(result, peaks);
   std::fflush(options.output.text());
   return result;
 }

@@ -21,6 +21,10 @@ std::size_t terminal_width() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+void warn(const std::string& sentence) {
+  if (!sentence.empty()) fmt::print(stderr, "strobe: warning: {}\n", sentence);
+}
+
 }  // namespace
 
 Implementations useful_among(const Implementations& implementations,
@@ -36,8 +40,11 @@ Implementations useful_among(const Implementations& implementations,
 }
 
 void warn_of_slowdown(const lab::Benchmark& result) {
-  const std::string sentence = lab::slowdown_text(result);
-  if (!sentence.empty()) fmt::print(stderr, "strobe: warning: {}\n", sentence);
+  warn(lab::slowdown_text(result));
+}
+
+void warn_of_low_peak(const lab::Benchmark& result, const lab::Peaks& peaks) {
+  warn(lab::low_peak_text(result, peaks));
 }
 
 std::string duration_text(double seconds) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "measure/benchmark.h"
+#include "measure/peaks.h"
 #include "strobe/implementation.h"
 
 // What several subcommands need.
@@ -20,6 +21,9 @@ Implementations useful_among(const Implementations& implementations,
 
 /// Says on the standard error what kept the clocks of a GPU down while something was timed.
 void warn_of_slowdown(const lab::Benchmark& result);
+
+/// Says there if the result is faster than the peak that it is held against.
+void warn_of_low_peak(const lab::Benchmark& result, const lab::Peaks& peaks);
 
 /// "40 s", "12 min", "3.5 h": how long something takes, about.
 std::string duration_text(double seconds);

@@ -260,7 +260,10 @@ std::vector<Results> compare(const CompareOptions& options) {
     progress.clear();
     print_results(text, all.back(), options.run.plan(), base, beside, peaks);
     if (options.output.quiet) continue;
-    for (const lab::Benchmark& b : all.back()) warn_of_slowdown(b);
+    for (const lab::Benchmark& b : all.back()) {
+      warn_of_slowdown(b);
+      warn_of_low_peak(b, peaks);
+    }
   }
   return all;
 }

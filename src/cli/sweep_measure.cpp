@@ -112,6 +112,7 @@ void measure_all(std::span<const lab::Point> points, const SweepOptions& options
       keep(record);
       progress.clear();
       warn_of_slowdown(result);
+      warn_of_low_peak(result, peaks);
       if (!progress.visible()) {
         fmt::print(stderr, "[{}/{}] {}: {}\n", done + 1, points.size(), points[done].name(),
                    outcome_text(record));

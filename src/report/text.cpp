@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "measure/roofline.h"
+
 namespace strobe::lab {
 
 std::string bytes_text(std::int64_t bytes) {
@@ -70,6 +72,18 @@ std::string slowdown_text(const Benchmark& result) {
   if (reasons.empty()) return "";
   return fmt::format("{} kept its clocks down while {} was timed: {}", to_string(result.device),
                      result.implementation, fmt::join(reasons, ", "));
+}
+
+std::string low_peak_text(const Benchmark& result, const Peaks& peaks) {
+  constexpr double kOfChance = 1.03;  // by which a peak and a result may differ in quiet moments
+  if (!result.timed()) return "";
+  const Roofline roof = roofline(result, peaks);
+  const double rate = result.flops_per_second(result.measurement.ms.median);
+  if (roof.memory_bound() || roof.peak_flops <= 0 || rate < kOfChance * roof.peak_flops) return "";
+  return fmt::format(
+      "{} reaches {:.0f} % of the peak of {}, which was measured when the machine was slower; "
+      "strobe info --measure measures it again",
+      result.implementation, 100 * rate / roof.peak_flops, to_string(result.device));
 }
 
 }  // namespace strobe::lab

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "measure/benchmark.h"
+#include "measure/peaks.h"
 
 namespace strobe::lab {
 
@@ -33,5 +34,9 @@ std::string state_text(const DeviceState& state);
 /// A sentence that says what kept the clocks of the result's device down while it was timed; "" if
 /// nothing did.
 std::string slowdown_text(const Benchmark& result);
+
+/// A sentence that says so if the result is faster than the peak that was measured of its device,
+/// which then was measured at a bad moment; else "".
+std::string low_peak_text(const Benchmark& result, const Peaks& peaks);
 
 }  // namespace strobe::lab

@@ -70,6 +70,26 @@ TEST(Record, OfABenchmark) {
   EXPECT_EQ(record["fields"]["lengths_q"], json({3, 4}));
 }
 
+TEST(Record, MoreThanThePeakSpeaksAgainstThePeak) {
+  Benchmark b;
+  b.implementation = "flash";
+  b.problem = Problem::parse("s64 h1 d8 fp32");
+  b.measurement.samples_ms = {2, 2, 2};
+  b.measurement.ms = summarize(b.measurement.samples_ms);
+  b.flops = 4e9;
+  const auto of_peak = [&](double peak, double copy_rate) {
+    return low_peak_text(
+        b,
+        {.threads = 2, .flops_per_second = {{DType::fp32, peak}}, .copy = {{1 << 20, copy_rate}}});
+  };
+  EXPECT_EQ(of_peak(1.96e12, 1e18), "") << "2 % may be chance";
+  EXPECT_EQ(of_peak(1e12, 1e18),
+            "flash reaches 200 % of the peak of cpu, which was measured when the machine was "
+            "slower; strobe info --measure measures it again");
+  EXPECT_EQ(of_peak(1e12, 1), "") << "caches may be faster than a copy";
+  EXPECT_EQ(of_peak(0, 1e18), "") << "no peak is known";
+}
+
 TEST(Record, HasWhatAGpuToldOfItselfAndNothingElse) {
   Benchmark b;
   b.implementation = "cuda:x";
