@@ -6,6 +6,8 @@ JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 60
 GRID         ?= quick
 SHARES       ?= $(JOBS)
+SHARE        ?= 1/16
+TOOLS        ?= memcheck racecheck initcheck
 RECORDS      ?=
 CMAKE_ARGS   ?=
 CTEST_ARGS   ?=
@@ -21,7 +23,7 @@ sources   = find include src tests fuzz examples python -name '*.h' -o -name '*.
               -o -name '*.cu' -o -name '*.cuh'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-gpu bench install format format-check lint asan tsan fuzz cross-test clean
+.PHONY: help run build test test-gpu sanitize-gpu bench install format format-check lint asan tsan fuzz cross-test clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -49,6 +51,9 @@ test-gpu:  ## the tests and a grid on a GPU: GRID=full, SHARES=8 of it at a time
 	@$(call configure,$(BUILD),release)
 	cmake --build $(BUILD) --target strobe_cli strobe_test_cuda
 	scripts/test-gpu $(BUILD) $(GRID) $(SHARES) $(RECORDS)
+
+sanitize-gpu: build  ## part of a grid under compute-sanitizer: GRID=quick, SHARE=1/16, TOOLS="memcheck", RECORDS=folder
+	scripts/sanitize-gpu $(BUILD) $(GRID) $(SHARE) "$(TOOLS)" $(RECORDS)
 
 bench: build  ## time the best implementation on a few problems
 	$(BUILD)/strobe bench --repeats 5 --problem "b1 sq1024 h8 d64 fp32"
