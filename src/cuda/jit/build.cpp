@@ -6,7 +6,6 @@
 #include "core/text.h"
 #include "cuda/jit/hash.h"
 #include "cuda/jit/known_compiler.h"
-#include "cuda/jit/nvrtc.h"
 #include "cuda/jit/shared_work.h"
 #include "cuda/warnings.h"
 #include "strobe/trace.h"
@@ -64,19 +63,21 @@ void tell_what(Span& span, const KernelDescription& kernel, const Architecture& 
   span.tell("architecture", architecture.text());
 }
 
-Binary compile(const KernelDescription& kernel, std::string_view source,
+}  // namespace
+
+Binary compile(const Nvrtc& compiler, const KernelDescription& kernel, std::string_view source,
                const Architecture& architecture) {
   Span span("cuda", "compile");
   if (span) tell_what(span, kernel, architecture);
-  if (!nvrtc().knows(architecture.number())) {
-    throw Unsupported(concat("NVRTC ", nvrtc().version()),
+  if (!compiler.knows(architecture.number())) {
+    throw Unsupported(concat("NVRTC ", compiler.version()),
                       {concat("code for ", architecture.text(),
                               ", which a later version has; STROBE_NVRTC names another library")});
   }
   const std::string text(source);
   const Headers headers = headers_of(kernel, source);
   const auto compile_with = [&](std::vector<std::string> options) {
-    return nvrtc().compile(
+    return compiler.compile(
         {.text = text, .name = kernel.source, .headers = headers, .options = std::move(options)});
   };
   try {
@@ -91,12 +92,10 @@ Binary compile(const KernelDescription& kernel, std::string_view source,
     return {.cubin = std::move(output.cubin), .resources = std::move(resources)};
   } catch (const CompileError& error) {
     throw CompileError(concat("a GPU kernel does not compile\n",
-                              title(kernel, architecture, nvrtc().version()), config_header(kernel),
-                              error.what()));
+                              title(kernel, architecture, compiler.version()),
+                              config_header(kernel), error.what()));
   }
 }
-
-}  // namespace
 
 std::string cache_key(const KernelDescription& kernel, std::string_view source,
                       const Architecture& architecture, const std::string& compiler_version) {
@@ -142,7 +141,7 @@ Built find_or_compile(const KernelDescription& kernel, std::string_view source,
     built = {.binary = std::move(*known), .from_cache = true};
   } else {
     if (const std::string trouble = cache.unreadable(key); !trouble.empty()) warn(trouble);
-    built.binary = compile(kernel, source, architecture);
+    built.binary = compile(nvrtc(), kernel, source, architecture);
     if (const std::string trouble = cache.keep(key, built.binary); !trouble.empty()) warn(trouble);
   }
   built.seconds = std::chrono::duration<double>(Clock::now() - start).count();

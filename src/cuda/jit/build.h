@@ -7,6 +7,7 @@
 #include "cuda/jit/architecture.h"
 #include "cuda/jit/disk_cache.h"
 #include "cuda/jit/kernel_description.h"
+#include "cuda/jit/nvrtc.h"
 
 namespace strobe::cuda::jit {
 
@@ -25,6 +26,10 @@ Built build(const KernelDescription& kernel, const Architecture& architecture);
 /// The same with the text of the source, and the cache, given.
 Built build(const KernelDescription& kernel, std::string_view source,
             const Architecture& architecture, const DiskCache& cache);
+
+/// By this compiler, and nothing is kept. Throws likewise.
+Binary compile(const Nvrtc& compiler, const KernelDescription& kernel, std::string_view source,
+               const Architecture& architecture);
 
 /// Everything that a build depends on, a line each: what it is kept under. The parts that people
 /// want to see can be read back with key_line.

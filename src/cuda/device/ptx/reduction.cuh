@@ -3,11 +3,18 @@
 
 #include "device/basics.cuh"
 
+// Of several neighbours at once since Hopper, as far as the compiler knows: since CUDA 12.1.
+#if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201
+#define STROBE_ADDS_TO_NEIGHBOURS 1
+#else
+#define STROBE_ADDS_TO_NEIGHBOURS 0
+#endif
+
 namespace strobe::cuda::ptx {
 
 /// Adds to two neighbours, the first at a multiple of 8 bytes.
 STROBE_DEVICE void add_pair(float* to, float first, float second) {
-#if __CUDA_ARCH__ >= 900
+#if STROBE_ADDS_TO_NEIGHBOURS
   asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1,%2};" ::"l"(to), "f"(first), "f"(second)
                : "memory");
 #else
@@ -18,7 +25,7 @@ STROBE_DEVICE void add_pair(float* to, float first, float second) {
 
 /// Adds to four, the first at a multiple of 16 bytes.
 STROBE_DEVICE void add_four(float* to, float first, float second, float third, float fourth) {
-#if __CUDA_ARCH__ >= 900
+#if STROBE_ADDS_TO_NEIGHBOURS
   asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(to), "f"(first),
                "f"(second), "f"(third), "f"(fourth)
                : "memory");
