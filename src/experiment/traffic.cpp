@@ -11,6 +11,7 @@ namespace strobe::lab {
 namespace {
 
 constexpr double kCacheLine = 64;
+constexpr std::int64_t kFewestCountedBytes = 1'000'000;
 
 double element_bytes(const Problem& problem) {
   return static_cast<double>(size_of(problem.dtype));
@@ -95,6 +96,9 @@ MeasuredTraffic measure_traffic(const Implementation& implementation, const Prob
                                 const PlanOptions& options) {
   if (implementation.device() != Device::Kind::cpu)
     return traffic_of(count_on_device(implementation, problem, options));
+  const Footprint operands = footprint(problem);
+  if (operands.inputs + operands.outputs < kFewestCountedBytes)
+    return {.by = "operands of less than a megabyte, beside which code and stack miss as often"};
   const CountedCalls counted = count_calls(implementation, problem, options, {.calls = 3});
   const auto misses = counted.counts[Counter::cache_misses];
   if (misses)

@@ -41,8 +41,9 @@ struct MeasuredTraffic {
   std::string by{};  ///< "cache misses, 64 bytes each", or why there are none
 };
 
-/// By the counters that the device has: those of the CPU count lines that missed its caches, those
-/// of a GPU the bytes of its DRAM, in a call that finds its caches cold.
+/// By the counters that the device has: those of the CPU count lines that missed its caches, which
+/// tells of operands only if they are large; those of a GPU the bytes of its DRAM, in a call that
+/// finds its caches cold.
 MeasuredTraffic measure_traffic(const Implementation& implementation, const Problem& problem,
                                 const PlanOptions& options);
 
