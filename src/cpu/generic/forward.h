@@ -1,29 +1,13 @@
 #pragma once
 // Flash attention, forward: queries in the lanes, keys in blocks, softmax on the way.
 
-#include <math.h>
-
 #include "cpu/generic/engine.h"
 #include "cpu/generic/logits.h"
+#include "cpu/generic/online_softmax.h"
+#include "cpu/generic/row_ends.h"
 
 namespace strobe::cpu::STROBE_ISA {
 namespace {
-
-/// The sums of one panel, and what they are relative to.
-template <int lanes>
-struct PanelSums {
-  std::int64_t columns;
-  float* sums;  // [columns][lanes]
-  float* base;
-  float* row_sum;
-  bool& started;
-
-  /// Nothing seen yet. The first product sets the sums.
-  void start() const {
-    fill(base, lanes, -kInfinity);
-    fill(row_sum, lanes, 0.0F);
-  }
-};
 
 /// A block of keys and values as the engine multiplies them.
 template <ForwardEngine Engine>
@@ -86,123 +70,6 @@ struct ForwardBuffers {
             started[p]};
   }
 };
-
-/// Exponents are taken relative to a base near the largest logit so far. It is moved only where a
-/// logit lies more than this above it: e^8 leaves room enough in a float, and in most blocks the
-/// sums need no rescaling.
-constexpr float kSlack = 8.0F;
-
-/// The largest score of every lane, or none if one is no number.
-template <int lanes>
-inline void find_peaks(std::int64_t rows, const float* scores, float* found) {
-  constexpr int kVecs = lanes / kWidth;
-  // Rows are a multiple of four; as many maxima a lane do not wait for each other.
-  constexpr int kRows = 4;
-  // Every index into them is a constant, so that they stay in registers.
-  Vec peaks[kRows][kVecs];
-  for (auto& row : peaks) {
-    for (auto& peak : row) peak = splat(-kInfinity);
-  }
-  for (std::int64_t j = 0; j < rows; j += kRows) {
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-      for (int v = 0; v < kVecs; ++v)
-        peaks[r][v] = max(load(scores + (j + r) * lanes + v * kWidth), peaks[r][v]);
-    }
-  }
-  for (int v = 0; v < kVecs; ++v) {
-    store(found + v * kWidth, max(max(peaks[0][v], peaks[1][v]), max(peaks[2][v], peaks[3][v])));
-  }
-}
-
-/// Moves the base of every lane that needs it and rescales that lane's sums. Of a logit that is no
-/// number, neither is the base: an engine's exponentials need not tell.
-template <int lanes>
-inline void advance_base(const float* peaks, float scale, const PanelSums<lanes>& panel) {
-  constexpr int kVecs = lanes / kWidth;
-  if (!panel.started) panel.start();
-  float keep[lanes];
-  bool moved = false;
-#pragma GCC unroll 4
-  for (int v = 0; v < kVecs; ++v) {
-    const Vec before = load(panel.base + v * kWidth);
-    const Vec top = load(peaks + v * kWidth) * splat(scale);
-    const Mask higher = less(before + splat(kSlack), top);
-    const Vec after = select(equal(top, top), select(higher, top, before), top);
-    store(panel.base + v * kWidth, after);
-    store(keep + v * kWidth,
-          select(equal(before, after), splat(1.0F), exp_difference(before, after)));
-  }
-  if (!panel.started) return;
-  for (int lane = 0; lane < lanes; ++lane) moved = moved || keep[lane] != 1.0F;
-  if (!moved) return;
-  for (int v = 0; v < kVecs; ++v) {
-    const Vec factor = load(keep + v * kWidth);
-    store(panel.row_sum + v * kWidth, load(panel.row_sum + v * kWidth) * factor);
-    for (std::int64_t c = 0; c < panel.columns; ++c) {
-      float* x = panel.sums + c * lanes + v * kWidth;
-      store(x, load(x) * factor);
-    }
-  }
-}
-
-/// An engine that takes all exponentials of a block itself, or says that it cannot take these, and
-/// has no background.
-template <class Engine, class Exp>
-concept AtOnce = requires(std::int64_t rows, float scale, const float* from, float* sum, void* to) {
-  {Engine::put_exponentials(Exp(), rows, from, scale, from, sum, to) || true};
-};
-
-/// Logits to probabilities relative to the base, handed to the engine; adds them to the row sums.
-/// `keep` [rows][lanes] is what dropout leaves of them, null without.
-template <ForwardEngine Engine, class Exp>
-STROBE_INLINE void exponentiate(std::int64_t rows, const float* scores, float scale,
-                                const float* base, const float* keep, float* row_sum,
-                                void* probabilities, typename Engine::Background& background) {
-  constexpr int kLanes = Engine::kPanel;
-  constexpr int kRows = Engine::kBlockRows;
-  constexpr int kVectors = Engine::kBlockVectors;
-  // Where nothing was visible yet the base is -inf; relative to 0, e^-inf is 0 all the same.
-  float reference[kLanes];
-  for (int lane = 0; lane < kLanes; ++lane)
-    reference[lane] = base[lane] == -kInfinity ? 0.0F : base[lane];
-  if constexpr (AtOnce<Engine, Exp>) {
-    if (keep == nullptr &&
-        Engine::put_exponentials(Exp(), rows, scores, scale, reference, row_sum, probabilities))
-      return;
-  }
-  background.pace(rows / kRows * (kLanes / kWidth / kVectors), 1);
-  for (int first = 0; first < kLanes / kWidth; first += kVectors) {
-    Exp exp[kVectors];
-    Vec sum[kRows][kVectors];
-    for (int v = 0; v < kVectors; ++v) {
-      exp[v] = Exp(scale, load(reference + (first + v) * kWidth));
-      for (auto& row : sum) row[v] = splat(0.0F);
-    }
-    for (std::int64_t j = 0; j < rows; j += kRows) {
-      Vec p[kRows][kVectors];
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) {
-          const std::int64_t at = (j + r) * kLanes + (first + v) * kWidth;
-          p[r][v] = exp[v](load(scores + at));
-          sum[r][v] = sum[r][v] + p[r][v];
-          if (keep != nullptr) p[r][v] = p[r][v] * load(keep + at);
-        }
-      }
-      Engine::put_right(probabilities, rows, j, first, p);
-      background.advance();
-    }
-    for (int v = 0; v < kVectors; ++v) {
-      Vec total = sum[0][v];
-      for (int r = 1; r < kRows; ++r) total = total + sum[r][v];
-      float* target = row_sum + (first + v) * kWidth;
-      store(target, load(target) + total);
-    }
-  }
-}
 
 /// A block of keys that is packed.
 struct PackedKeys {
@@ -385,48 +252,6 @@ inline void overlap_block(const BlockOfItem<Engine>& block, const BlockOfItem<En
   }
 }
 
-/// The end of a softmax: what the sums of a row are multiplied by, and its LSE.
-struct RowEnds {
-  Vec factor;
-  Vec lse;
-};
-
-/// The sink joins here, a logit without a value; minus infinity where there is none. A row that
-/// sees no key stays empty, sink or not.
-inline RowEnds end_rows(Vec base, Vec row_sum, Vec sink) {
-  const Vec nothing = splat(-kInfinity);
-  const Vec top = select(less(base, sink), sink, base);
-  const Vec share = exp_difference(base, top);  // 1 unless the sink is above the keys
-  const Vec sum = fma(row_sum, share, exp_difference(sink, top));
-  // Zero where nothing was seen; not so if all there was is NaN.
-  const Vec seen = select(equal(base, nothing), row_sum, splat(1.0F));
-  const Mask empty = equal(seen, splat(0.0F));
-  return {select(empty, splat(0.0F), share / sum), select(empty, nothing, add_log(top, sum))};
-}
-
-/// Stores the LSE of a panel's rows and gives what their sums are multiplied by.
-template <int lanes>
-inline void finish_rows(const Panel<lanes>& panel, const float* base, const float* row_sum,
-                        float* factor) {
-  const bool sinks = panel.head[0]->has_sink;
-  const LaneValues<lanes> sink(
-      [&](int lane) { return sinks ? panel.head[lane]->sink : -kInfinity; });
-  float lse[lanes];
-  for (int v = 0; v < lanes / kWidth; ++v) {
-    const int at = v * kWidth;
-    const RowEnds ends = end_rows(load(base + at), load(row_sum + at), sink[v]);
-    store(factor + at, ends.factor);
-    store(lse + at, ends.lse);
-  }
-  if (panel.head[0]->lse == nullptr) return;
-  if (panel.of_one_head()) {
-    float* target = panel.head[0]->lse + panel.first;
-    for (std::int64_t i = 0; i < panel.count; ++i) target[i] = lse[i];
-    return;
-  }
-  for (std::int64_t i = 0; i < panel.count; ++i) panel.head[i]->lse[panel.query[i]] = lse[i];
-}
-
 template <ForwardEngine Engine>
 inline void store_panel(const ForwardItem& item, std::int64_t p,
                         const ForwardBuffers<Engine>& buffers) {
@@ -532,46 +357,6 @@ inline bool forward_item(const ForwardItem& item, void* memory) {
   background.finish();
   store_until(buffers.panels);
   return true;
-}
-
-/// Adds up the splits of one row where the first lies.
-inline void merge_row(std::int64_t dim_v, float* first, std::int64_t splits, std::int64_t stride,
-                      float& base, float& row_sum) {
-  const auto part = [&](std::int64_t split) { return first + split * stride; };
-  base = -kInfinity;
-  for (std::int64_t s = 0; s < splits; ++s) {
-    const float other = part(s)[dim_v];
-    base = other > base ? other : base;
-  }
-  row_sum = 0;
-  for (std::int64_t s = 0; s < splits; ++s) {
-    const float* sums = part(s);
-    // Split 0 is where the sum is made, so it is always taken; a split that saw nothing is zero.
-    const float factor =
-        sums[dim_v] == -kInfinity ? 0.0F : static_cast<float>(::exp(sums[dim_v] - base));
-    row_sum += sums[dim_v + 1] * factor;
-    for (std::int64_t c = 0; c < dim_v; ++c)
-      first[c] = s == 0 ? sums[c] * factor : first[c] + sums[c] * factor;
-  }
-}
-
-inline void merge(const ForwardItem& item, std::int64_t splits, std::int64_t stride) {
-  const HeadTask& task = *item.heads;
-  const auto first = [&](std::int64_t row) {
-    return item.partial + (row - item.row_begin) * (task.dim_v + 2);
-  };
-  for (std::int64_t row = item.row_begin; row < item.row_end; row += kWidth) {
-    const Panel<kWidth> panel(item.heads, row, smaller(kWidth, item.row_end - row));
-    float base[kWidth] = {};
-    float row_sum[kWidth] = {};
-    for (std::int64_t i = 0; i < panel.count; ++i)
-      merge_row(task.dim_v, first(row + i), splits, stride, base[i], row_sum[i]);
-    float factor[kWidth];
-    finish_rows(panel, base, row_sum, factor);
-    for (std::int64_t i = 0; i < panel.count; ++i)
-      narrow_row(first(row + i), task.dim_v, factor[i], task.dtype,
-                 panel.row_of(&HeadTask::out, i));
-  }
 }
 
 }  // namespace
