@@ -10,6 +10,7 @@
 #include "cuda/jit/build.h"
 #include "cuda/jit/nvrtc.h"
 #include "cuda/kernels/flash/backward_pass.h"
+#include "cuda/kernels/hopper_backward/variants.h"
 
 namespace strobe::cuda::hopper_backward {
 namespace {
@@ -23,10 +24,16 @@ TEST(HopperBackward, EveryDimFitsTheMultiprocessor) {
     SCOPED_TRACE(jit::configuration_text(description(config)));
     EXPECT_LE(shared_bytes(config), shared_memory_of(90).per_block);
   }
-  // Asking for more registers than the block began with would wait for ever.
-  using Config = HopperBackwardConfig;
-  EXPECT_LE(128 * (Config::kProducerRegisters + 2 * Config::kConsumerRegisters),
-            Config::kThreads * registers_of_a_thread(Config::kThreads, 1));
+}
+
+TEST(HopperBackward, AsksForNoMoreRegistersThanABlockBeginsWith) {
+  for (const Candidate& candidate : kCandidates) {  // or it would wait for ever
+    const HopperBackwardConfig config{{}, candidate.shape};
+    EXPECT_LE(128 * (config.kProducerRegisters +
+                     candidate.shape.warpgroups * config.consumer_registers()),
+              config.threads() * config.registers())
+        << variant_text(candidate.shape);
+  }
 }
 
 TEST(HopperBackward, WarpgroupsOfEveryShapeHaveTheirSlices) {
@@ -173,6 +180,30 @@ TEST(HopperBackward, ItsProductsOverlap) {
       const auto kernel = description(choose_hopper_backward(short_heads));
       for (const auto& resources : jit::build(kernel, kHopper).binary.resources) {
         EXPECT_FALSE(resources.serialized) << jit::configuration_text(kernel);
+      }
+    }
+  }
+}
+
+TEST(HopperBackward, ProductsOfBlocksThatShareAMultiprocessorOverlapToo) {
+  if (!jit::found_nvrtc().missing.empty()) GTEST_SKIP() << jit::found_nvrtc().missing;
+  for (const int dim : {8, 64}) {
+    for (const HopperBackwardFeatures& features : std::initializer_list<HopperBackwardFeatures>{
+             {.dim = dim, .value_dim = dim, .finishes = true},
+             {.dim = dim, .value_dim = dim, .window_right = true, .finishes = true},
+             {.dim = dim,
+             .value_dim = dim,
+             .window_left = true,
+             .window_right = true,
+             .variable_length = true,
+             .deterministic = true}}) {
+      const auto config = parse_variant("64x64/3/1", features);
+      ASSERT_TRUE(config);
+      ASSERT_EQ(config->shape.blocks_at_a_time(), 2);
+      const auto kernel = description(*config);
+      for (const auto& resources : jit::build(kernel, kHopper).binary.resources) {
+        EXPECT_FALSE(resources.serialized) << jit::configuration_text(kernel);
+        EXPECT_EQ(resources.spill_store_bytes + resources.stack_bytes, 0);
       }
     }
   }

@@ -53,8 +53,10 @@ constexpr bool may_finish(const HopperBackwardFeatures& features) {
 }
 
 /// How it is cut. Two warpgroups compute: they have 64 keys each, or have the same 64 and one has
-/// dk, the other dv and dq.
+/// dk, the other dv and dq. Or there is one, and a multiprocessor has two thread blocks at a time:
+/// what one of them loads first and stores last overlaps with products of the other.
 struct HopperBackwardShape {
+  int warpgroups = 2;  ///< that compute
   int block_queries = 64;
   bool splits_gradients = false;
   int values_first = 0;   ///< queries whose share of dv is multiplied before there are gradients of
@@ -67,20 +69,25 @@ struct HopperBackwardShape {
 
   bool operator==(const HopperBackwardShape&) const = default;
 
-  constexpr int block_keys() const { return splits_gradients ? 64 : 128; }
+  constexpr int block_keys() const { return splits_gradients ? 64 : 64 * warpgroups; }
   constexpr int blocks_together() const { return in_pairs ? 2 : 1; }
-  constexpr int slice_writers() const { return splits_gradients ? 1 : 2; }
+  constexpr int blocks_at_a_time() const { return 2 / warpgroups; }
+  constexpr int slice_writers() const { return splits_gradients ? 1 : warpgroups; }
 };
 
 struct HopperBackwardConfig {
   HopperBackwardFeatures features{};
   HopperBackwardShape shape{};
 
-  /// Registers of a thread: a block begins with 168 for each of its threads, and those of the
+  constexpr int threads() const { return (1 + shape.warpgroups) * 128; }
+
+  /// Registers of a thread: a block begins with as many for each of its threads, and those of the
   /// warpgroup that loads are handed to the others.
-  static constexpr int kThreads = 3 * 128;
+  constexpr int registers() const {
+    return registers_of_a_thread(threads(), shape.blocks_at_a_time());
+  }
   static constexpr int kProducerRegisters = 24;
-  static constexpr int kConsumerRegisters = 240;
+  constexpr int consumer_registers() const { return shape.warpgroups == 1 ? 232 : 240; }
 };
 
 namespace hopper_backward {
@@ -107,7 +114,7 @@ struct Candidate {
   /// Whether warpgroups that divide the slices of dq have as many each: one would otherwise wait
   /// for a slice that nobody makes.
   constexpr bool divides_slices(const HopperBackwardFeatures& features) const {
-    return shape.splits_gradients || shape.block_queries > 64 || key_columns(features) > 64;
+    return shape.slice_writers() == 1 || shape.block_queries > 64 || key_columns(features) > 64;
   }
 
   /// Whether there are slices of dq for both blocks of a pair. Packed sequences would have to begin
@@ -121,6 +128,7 @@ struct Candidate {
 // scores and their gradients take block_queries, and what comes first of dv a quarter of its own.
 inline constexpr std::array kCandidates = {
     Candidate{64, 0, {.block_queries = 128, .query_slots = 3}},
+    Candidate{64, 0, {.warpgroups = 1, .values_first = 64, .query_slots = 3}},
     Candidate{
         64, 4, {.block_queries = 64, .splits_gradients = true, .query_slots = 3, .slice_slots = 3}},
     Candidate{128, 1, {.block_queries = 64, .values_first = 64, .query_slots = 3}},
@@ -133,11 +141,11 @@ inline constexpr std::array kCandidates = {
     Candidate{256, 4, {.block_queries = 64, .splits_gradients = true, .slice_slots = 1}},
 };
 
-/// Slices of a tile of dq, see QuerySlices. Two warpgroups that compute the same have one each.
+/// Slices of a tile of dq, see QuerySlices. Warpgroups that compute the same have one each.
 constexpr int slice_count(const HopperBackwardConfig& config) {
   constexpr int kPanel = 64;
   const auto& [features, shape] = config;
-  if (!shape.splits_gradients) return 2;
+  if (!shape.splits_gradients) return shape.warpgroups;
   return (key_columns(features) + kPanel - 1) / kPanel;
 }
 
@@ -180,9 +188,12 @@ constexpr int shared_bytes(const HopperBackwardConfig& config) {
          bias + statistics + kControl;
 }
 
-/// Whether a multiprocessor has as much.
+/// Whether a multiprocessor has as much for each of its blocks.
 constexpr bool fits(const HopperBackwardConfig& config) {
-  return shared_bytes(config) <= shared_memory_of(90).per_block;
+  constexpr SharedMemory kMemory = shared_memory_of(90);
+  constexpr int kReserved = kMemory.per_multiprocessor - kMemory.per_block;  // for each block
+  const int of_each = kMemory.per_multiprocessor / config.shape.blocks_at_a_time() - kReserved;
+  return shared_bytes(config) <= of_each;
 }
 
 inline HopperBackwardConfig choose_hopper_backward(const HopperBackwardFeatures& features) {
@@ -219,6 +230,8 @@ inline jit::KernelDescription description(const HopperBackwardConfig& config) {
                         {"kDropout", features.dropout},
                         {"kDeterministic", features.deterministic},
                         {"kFinishes", features.finishes},
+                        {"kWarpgroups", shape.warpgroups},
+                        {"kBlocksAtATime", shape.blocks_at_a_time()},
                         {"kSplitsGradients", shape.splits_gradients},
                         {"kInPairs", shape.in_pairs},
                         {"kValuesFirst", shape.values_first},
@@ -230,10 +243,10 @@ inline jit::KernelDescription description(const HopperBackwardConfig& config) {
                         {"kSliceSlots", shape.slice_slots},
                         {"kTileFloats", hopper_backward::tile_floats(config)},
                         {"kProducerRegisters", config.kProducerRegisters},
-                        {"kConsumerRegisters", config.kConsumerRegisters}},
-          .threads = config.kThreads,
+                        {"kConsumerRegisters", config.consumer_registers()}},
+          .threads = config.threads(),
           .dynamic_shared_bytes = shared_bytes(config),
-          .max_registers = registers_of_a_thread(config.kThreads, 1)};
+          .max_registers = config.registers()};
 }
 
 }  // namespace strobe::cuda

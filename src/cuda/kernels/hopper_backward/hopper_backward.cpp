@@ -215,7 +215,9 @@ TuningRecord Backward::tuning() const {
   const HopperBackwardShape& shape = config_.shape;
   return {{"kernel", "hopper_backward"},
           {"tile", concat(shape.block_queries, "x", shape.block_keys())},
-          {"blocks", shape.in_pairs ? "in pairs" : "alone"},
+          {"blocks", shape.in_pairs                  ? "in pairs"
+                     : shape.blocks_at_a_time() == 2 ? "two at a time"
+                                                     : "alone"},
           {"heads", config_.features.shifted ? "within chunks" : "at chunks"},
           {"query slots", concat(shape.query_slots)},
           {"slices", concat(shape.slice_slots)},
@@ -308,7 +310,7 @@ void Backward::run(const Tensors& tensors, void* workspace, abi::Stream stream) 
     statistics_.rows().launch("portable_sink_gradients", problem_.heads, 1, 0, rows, stream);
   driver::launch(kernel_->function("hopper_backward"),
                  {.grid = {.x = static_cast<unsigned>(key_blocks_ * problem_.kv_heads())},
-                  .block = {.x = static_cast<unsigned>(HopperBackwardConfig::kThreads)},
+                  .block = {.x = static_cast<unsigned>(config_.threads())},
                   .cluster = {.x = static_cast<unsigned>(shape.blocks_together())},
                   .dynamic_shared_bytes = shared_bytes(config_),
                   .overlaps_previous = driver::kernels_may_overlap()},

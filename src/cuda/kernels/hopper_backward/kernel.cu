@@ -49,11 +49,12 @@ STROBE_DEVICE void clear_gradients(const Params& params, const KeyBlock& keys) {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(config::kThreads, 1) hopper_backward(
-    const __grid_constant__ TensorMap query_map, const __grid_constant__ TensorMap key_map,
-    const __grid_constant__ TensorMap value_map, const __grid_constant__ TensorMap dout_map,
-    const __grid_constant__ TensorMap dk_map, const __grid_constant__ TensorMap dv_map,
-    const __grid_constant__ TensorMap bias_map, const __grid_constant__ Params params) {
+extern "C" __global__ void __launch_bounds__(config::kThreads, config::kBlocksAtATime)
+    hopper_backward(
+        const __grid_constant__ TensorMap query_map, const __grid_constant__ TensorMap key_map,
+        const __grid_constant__ TensorMap value_map, const __grid_constant__ TensorMap dout_map,
+        const __grid_constant__ TensorMap dk_map, const __grid_constant__ TensorMap dv_map,
+        const __grid_constant__ TensorMap bias_map, const __grid_constant__ Params params) {
   extern __shared__ __align__(1024) uint4 memory[];
   const Shared shared(memory);
   if (threadIdx.x == 0) {

@@ -22,7 +22,7 @@ using Element = ElementOf<config::kArithmetic>::Type;
 using Storage = Element::Storage;
 constexpr ptx::HalfType kHalfType = ElementOf<config::kArithmetic>::kType;
 
-constexpr int kWarpgroups = 2;  ///< that compute
+constexpr int kWarpgroups = config::kWarpgroups;  ///< that compute
 
 using KeyTile = SwizzledTile<config::kBlockKeys, config::kKeyColumns>;      ///< at last dk
 using ValueTile = SwizzledTile<config::kBlockKeys, config::kValueColumns>;  ///< at last dv

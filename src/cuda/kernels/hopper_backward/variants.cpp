@@ -18,6 +18,12 @@ std::vector<HopperBackwardShape> worth_trying(const HopperBackwardFeatures& feat
   for (const Candidate& candidate : kCandidates) {
     if (!candidate.serves(features)) continue;
     HopperBackwardShape shape = candidate.shape_for(features);
+    // A tile names one way to compute it, the first.
+    const auto another_way = [&](const HopperBackwardShape& s) {
+      return s.block_queries == shape.block_queries && s.block_keys() == shape.block_keys() &&
+             s.splits_gradients != shape.splits_gradients;
+    };
+    if (std::any_of(shapes.begin(), shapes.end(), another_way)) continue;
     for (shape.query_slots = 2; shape.query_slots <= kMostSlots; ++shape.query_slots) {
       // Pairs add to the sums themselves.
       const int most_slices = shape.in_pairs ? 0 : kMostSlots;
