@@ -2,7 +2,8 @@
 """How flash attention on the CPU scales: with threads, to short problems, to odd head dims.
 
 Times the library through its C interface, every problem with every number of threads in turns, and
-prints the figures that the bars ask for. With --json, one record a line.
+prints the figures that the bars ask for, beside how the machine's own peaks grow with threads. With
+--json, one record a line.
 
     python3 bench/cpu_scaling.py --library build/libstrobe.so --threads 1 2 16
 """
@@ -10,7 +11,9 @@ prints the figures that the bars ask for. With --json, one record a line.
 import argparse
 import json
 import os
+import subprocess
 import sys
+import tempfile
 
 import torch
 from cpu_against_torch import DTYPES, Strobe, Tensors, flops, in_turns, machine, view
@@ -53,9 +56,27 @@ def measure(strobe, problems, budget):
     return [work / least for (_, least), (_, work) in zip(times, runs)]
 
 
+def peaks(program, threads, turns=3):
+    """TFLOP/s of multiply-adds with each number of threads, the best of some turns: by dtype."""
+    best = [{} for _ in threads]
+    with tempfile.TemporaryDirectory() as cache:  # which keeps the best of the turns before
+        for _ in range(turns):
+            for place, count in enumerate(threads):
+                said = subprocess.run(
+                    [program, "info", "--measure", "--threads", str(count), "--json", "-"],
+                    env=os.environ | {"STROBE_CACHE_DIR": cache},
+                    check=True,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                )
+                best[place] = json.loads(said.stdout)["peaks"][0]["tflops"]
+    return best
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", default="build/libstrobe.so")
+    parser.add_argument("--program", default="build/strobe", help="whose info measures peaks")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, len(os.sched_getaffinity(0))])
     parser.add_argument("--dtype", nargs="+", default=["fp32", "bf16"], choices=DTYPES)
     parser.add_argument("--budget", type=float, default=4.0, help="seconds for one group")
@@ -65,8 +86,7 @@ def main():
     strobe = Strobe(args.library)
     torch.set_num_threads(1)
 
-    def report(what, base, names, problems):
-        rates = measure(strobe, problems, args.budget)
+    def report(what, base, names, rates):
         for name, rate in zip(names, rates):
             print(f"{what:44} {name:12} {rate:8.0f} GFLOP/s {rate / rates[base]:6.2f}", flush=True)
         if args.json:
@@ -86,7 +106,13 @@ def main():
                     + "\n"
                 )
 
+    def time(what, base, names, problems):
+        report(what, base, names, measure(strobe, problems, args.budget))
+
+    counts = [str(t) for t in args.threads]
+    peak = peaks(args.program, args.threads)
     for dtype in args.dtype:
+        report(f"peak, {dtype}", 0, counts, [1e3 * of_count[dtype] for of_count in peak])
         for backward in (False, True):
             way = "backward" if backward else "forward"
             for heads in (8, 1):
@@ -98,21 +124,21 @@ def main():
                     "dtype": dtype,
                     "causal": False,
                 }
-                report(
+                time(
                     f"threads, {dtype} {way} s4096 h{heads} d128",
                     0,
-                    [str(t) for t in args.threads],
+                    counts,
                     [(setting, backward, t) for t in args.threads],
                 )
             shape = {"batch": 1, "heads": 8, "dim": 64, "dtype": dtype, "causal": False}
-            report(
+            time(
                 f"short, {dtype} {way} h8 d64, 2 threads",
                 1,
                 ["s128", "s4096"],
                 [({**shape, "seqlen": s}, backward, 2) for s in (128, 4096)],
             )
             shape = {"batch": 1, "heads": 4, "seqlen": 2048, "dtype": dtype, "causal": False}
-            report(
+            time(
                 f"odd dims, {dtype} {way} s2048 h4, 2 threads",
                 0,
                 ["64", "59", "136", "129"],

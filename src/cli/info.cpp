@@ -7,6 +7,8 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
@@ -95,24 +97,35 @@ void show_peaks(const Text& text, const lab::Peaks& peaks) {
 }
 
 /// Of every GPU that kernels are compiled for.
-void show_gpu_peaks(const Text& text, const CudaStatus& cuda, bool measure) {
-  if (!cuda.unavailable.empty()) return;
+std::vector<lab::Peaks> gpu_peaks(const CudaStatus& cuda, bool measure) {
+  std::vector<lab::Peaks> all;
+  if (!cuda.unavailable.empty()) return all;
   for (const CudaDevice& gpu : cuda.devices) {
     if (gpu.architecture.empty()) continue;
-    show_peaks(text, lab::peaks_of({Device::Kind::cuda, gpu.index}, 0, measure));
+    all.push_back(lab::peaks_of({Device::Kind::cuda, gpu.index}, 0, measure));
   }
+  return all;
 }
 
 /// What sampling adds: to a sample, and to the time until the next one can begin.
-void show_overhead(const Text& text) {
+struct Overhead {
+  double sample_us = 0;
+  double between_us = 0;
+};
+
+Overhead measure_overhead() {
   constexpr int kSamples = 20'000;
   const lab::Trial nothing{.prepare = [] {}, .run = [] {}, .check = [] {}};
   const auto start = std::chrono::steady_clock::now();
   const lab::Measurement m = lab::sample({&nothing, 1}, lab::SamplingPolicy::exactly(kSamples))[0];
   const std::chrono::duration<double, std::micro> all = std::chrono::steady_clock::now() - start;
+  return {1e3 * m.ms.median, all.count() / kSamples};
+}
+
+void show_overhead(const Text& text, const Overhead& overhead) {
   text.line("  sampler",
             fmt::format("{:.3f} us in a sample of nothing, {:.3f} us from one to the next",
-                        1e3 * m.ms.median, all.count() / kSamples));
+                        overhead.sample_us, overhead.between_us));
 }
 
 void show_implementations(const Text& text) {
@@ -124,32 +137,46 @@ void show_implementations(const Text& text) {
   fmt::print(text.out(), "\n{}", table.render());
 }
 
-nlohmann::json record_of(const CudaStatus& cuda, int threads) {
+nlohmann::json record_of(const CudaStatus& cuda, int threads,
+                         const std::vector<lab::Peaks>& all_peaks,
+                         const std::optional<Overhead>& overhead) {
   nlohmann::json implementations = nlohmann::json::array();
   for (const Implementation* implementation : Registry::instance().all()) {
     implementations.push_back({{"name", full_name(*implementation)},
                                {"device", to_string({.kind = implementation->device()})}});
   }
-  return lab::record_of_kind("machine", {{"version", version()},
-                                         {"machine", lab::machine_record(threads)},
-                                         {"cuda", cuda_record(cuda)},
-                                         {"implementations", implementations}});
+  nlohmann::json peaks = nlohmann::json::array();
+  for (const lab::Peaks& of_device : all_peaks) peaks.push_back(lab::record_of(of_device));
+  nlohmann::json record = lab::record_of_kind("machine", {{"version", version()},
+                                                          {"machine", lab::machine_record(threads)},
+                                                          {"cuda", cuda_record(cuda)},
+                                                          {"peaks", peaks},
+                                                          {"implementations", implementations}});
+  if (overhead) {
+    record["sampler_us"] = {{"sample", overhead->sample_us}, {"between", overhead->between_us}};
+  }
+  return record;
 }
 
 }  // namespace
 
 int info(const InfoOptions& options) {
   lab::RecordWriter records = options.output.records();
-  const lab::Peaks peaks = lab::machine_peaks(options.threads, options.measure);
+  std::vector<lab::Peaks> peaks{lab::machine_peaks(options.threads, options.measure)};
+  std::optional<Overhead> overhead;
+  if (options.measure) overhead = measure_overhead();
   const CudaStatus cuda = cuda_status();
   const Text text(options.output.text());
   show_machine(text);
   show_gpus(text.out(), cuda);
-  show_peaks(text, peaks);
-  if (options.measure) show_overhead(text);
-  show_gpu_peaks(text, cuda, options.measure);
+  show_peaks(text, peaks.front());
+  if (overhead) show_overhead(text, *overhead);
+  for (lab::Peaks& of_gpu : gpu_peaks(cuda, options.measure)) {
+    show_peaks(text, of_gpu);
+    peaks.push_back(std::move(of_gpu));
+  }
   show_implementations(text);
-  records.write(record_of(cuda, options.threads));
+  records.write(record_of(cuda, options.threads, peaks, overhead));
   return kDone;
 }
 

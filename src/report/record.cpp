@@ -254,6 +254,28 @@ json record_of(const Case& what, const Report& report) {
   return record;
 }
 
+json record_of(const Peaks& peaks) {
+  json tflops = json::object();
+  for (const auto& [dtype, rate] : peaks.flops_per_second)
+    tflops[std::string(name_of(dtype))] = rate / 1e12;
+  if (peaks.tf32_flops_per_second > 0) tflops["tf32"] = peaks.tf32_flops_per_second / 1e12;
+  json instructions = json::array();
+  for (const auto& rate : peaks.instructions) {
+    instructions.push_back(
+        {{"name", rate.name}, {"dtype", name_of(rate.dtype)}, {"tflops", rate.per_second / 1e12}});
+  }
+  json copy = json::array();
+  for (const auto& rate : peaks.copy) {
+    copy.push_back({{"bytes_per_thread", rate.bytes_per_thread},
+                    {"bandwidth_gbps", rate.bytes_per_second / 1e9}});
+  }
+  return {{"device", to_string(peaks.device)},
+          {"threads", peaks.threads},
+          {"tflops", tflops},
+          {"instructions", instructions},
+          {"copy", copy}};
+}
+
 json record_of_kind(std::string_view kind, json fields) {
   fields["schema"] = kRecordSchema;
   fields["kind"] = kind;

@@ -27,6 +27,9 @@ nlohmann::json record_of(const Benchmark& benchmark, const Peaks& peaks);
 /// The record of one verified implementation: no times, an error for every tensor.
 nlohmann::json record_of(const Case& what, const Report& report);
 
+/// What a device can do at most, as a part of a record. Operations on int8 are told as FLOPs.
+nlohmann::json record_of(const Peaks& peaks);
+
 /// A record of anything else, with these fields: what is only of results passes it over by its
 /// kind.
 nlohmann::json record_of_kind(std::string_view kind, nlohmann::json fields);

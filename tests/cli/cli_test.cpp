@@ -34,6 +34,31 @@ TEST(Info, SaysWhatIsHere) {
   }
 }
 
+TEST(Info, RecordsHavePeaksAndWhatSamplingAdds) {
+  const Outcome outcome = shell(
+      "export STROBE_CACHE_DIR=$PWD/cache; strobe info --measure --threads 2 --json - && "
+      "strobe info --threads 2 --json -");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json record = lines(outcome.out).at(0);
+  const json& cpu = record["peaks"].at(0);
+  EXPECT_EQ(cpu["device"], "cpu");
+  EXPECT_EQ(cpu["threads"], 2);
+  for (const char* dtype : {"fp32", "fp16", "bf16", "int8"})
+    EXPECT_GT(cpu["tflops"][dtype].get<double>(), 0) << dtype;
+  double best = 0;
+  for (const json& rate : cpu["instructions"]) {
+    if (rate["dtype"] == "fp32") best = std::max(best, rate["tflops"].get<double>());
+  }
+  EXPECT_DOUBLE_EQ(best, cpu["tflops"]["fp32"]);
+  ASSERT_FALSE(cpu["copy"].empty());
+  EXPECT_GT(cpu["copy"].back()["bandwidth_gbps"].get<double>(), 0);
+  EXPECT_GT(record["sampler_us"]["between"].get<double>(),
+            record["sampler_us"]["sample"].get<double>());
+  const json known = lines(outcome.out).at(1);
+  EXPECT_EQ(known["peaks"].at(0), cpu) << "they are kept";
+  EXPECT_FALSE(known.contains("sampler_us"));
+}
+
 TEST(Info, SaysWhereTheNumberOfThreadsComesFrom) {
   const Outcome outcome =
       strobe("info >/dev/null; STROBE_THREADS=1 STROBE_PIN=1 " STROBE_PROGRAM " info");
