@@ -78,6 +78,9 @@ TEST_P(FlashRounding, IsExactByTheRule) {
       // Sums of probabilities that lose more than the LSE they are to correct.
       {"b1 sq4 sk300 h2 hk1 d32 fp32 scale0.01 bwd", {.seed = 7}},
       {"b1 sq4 sk300 h2 hk1 d32 fp32 scale0.01 bwd", {.seed = 9}},
+      // A rounded LSE that no sum over queries hides.
+      {"b1 sq1 sk2048 h8 d64 fp32 bwd", {.seed = 3}},
+      {"b1 sq1 sk2048 h8 d64 fp32 bwd", {.seed = 6}},
       // A head's share of dk and dv that is added with more than one rounding.
       {"b2 sq1 sk147 h32 hk1 d8 fp32 w0: alibi sinks bwd",
        {.seed = 100198, .storage = lab::Storage::noncontiguous_dout}},

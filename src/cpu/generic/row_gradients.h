@@ -33,16 +33,21 @@ inline float recompute(const Block<Engine::kPanel>& block, Coverage covered,
 /// rows both are larger than what the unfused computation makes, so there the row sums are taken
 /// from the recomputed probabilities themselves.
 constexpr std::int64_t kShortRow = 512;
-constexpr float kLargeLse = 16.0F;  // its last place is 1e-6, which shows in fp32
+
+/// In fp32 the rounding of the LSE shows as well where it is large, for its last place is 1e-6
+/// then, and where there are so few queries that neither sums over them nor their mean hide it.
+constexpr float kLargeLse = 16.0F;
+constexpr std::int64_t kFewQueries = 128;
 
 inline bool wants_exact(const HeadTask& task, std::int64_t query, std::int64_t count, Span span) {
   if (span.end - span.begin <= kShortRow) return true;
+  if (task.dtype != DType::fp32) return false;
   bool large = false;
   for (std::int64_t i = query; i < query + count; ++i) {
     const float lse = task.lse[i];
     large = large || lse > kLargeLse || (lse < -kLargeLse && lse != -kInfinity);
   }
-  return large && task.dtype == DType::fp32;
+  return large || task.len_q <= kFewQueries;
 }
 
 inline void quick_statistics(const HeadTask& task, std::int64_t query) {
