@@ -30,7 +30,10 @@ struct FlashPlan {
   std::int64_t partial_offset = 0;     // fp32 [splits][heads * total_q][dim_v + 2], forward
   std::int64_t dq_offset = 0;          // fp32 [splits][heads * total_q][dim], backward
   std::int64_t statistics_offset = 0;  // fp32 [2, heads, total_q]: delta, correction; backward
-  std::int64_t bias_offset = 0;        // fp32 [threads][kBiasQueries, kBiasKeys], backward
+  // Few queries: fp32 [splits][heads * total_q][kStatisticsSums], backward; or none.
+  bool statistics_are_split = false;
+  std::int64_t statistics_sums_offset = 0;
+  std::int64_t bias_offset = 0;  // fp32 [threads][kBiasQueries, kBiasKeys], backward
 };
 
 /// The plan, and the bytes of workspace that it takes.

@@ -31,8 +31,40 @@ bool finds_statistics(const FlashCall& call, std::int64_t sequence) {
   return stores_dq(call, sequence) && call.length_k(sequence) <= kOneBlockKeys;
 }
 
+/// Where queries are too few to busy the cores, a head's keys are split here as well.
+void split_statistics(const FlashCall& call) {
+  const Problem& problem = call.problem();
+  const FlashPlan& plan = call.flash();
+  const auto sums = [&](std::int64_t split, std::int64_t sequence, std::int64_t head,
+                        std::int64_t query) {
+    const std::int64_t group = problem.group();
+    return call.row_sums(plan.statistics_sums_offset, split, sequence, head / group,
+                         head % group * call.length_q(sequence) + query, kStatisticsSums);
+  };
+  for_each_block(
+      "row statistics", problem.batch, problem.heads, problem.keys(), plan.split_keys, plan.threads,
+      [&](std::int64_t sequence) { return call.length_k(sequence); },
+      [&](std::int64_t sequence, std::int64_t head, std::int64_t begin, std::int64_t end,
+          int thread) {
+        if (finds_statistics(call, sequence)) return;
+        plan.kernels->sum_statistics(call.task(sequence, head), begin, end,
+                                     sums(begin / plan.split_keys, sequence, head, 0),
+                                     call.scratch(thread));
+      });
+  over_queries(
+      "merge statistics", call,
+      [&](std::int64_t sequence, std::int64_t head, std::int64_t begin, std::int64_t end, int) {
+        if (finds_statistics(call, sequence)) return;
+        const HeadTask task = call.task(sequence, head);
+        const std::int64_t splits = task.len_k == 0 ? 0 : call.splits_of(sequence);
+        plan.kernels->merge_statistics(task, begin, end, sums(0, sequence, head, begin), splits,
+                                       call.split_stride(kStatisticsSums));
+      });
+}
+
 void row_statistics(const FlashCall& call) {
   if (call.problem().keys() <= std::min(kOneBlockKeys, call.flash().split_keys)) return;
+  if (call.flash().statistics_are_split) return split_statistics(call);
   over_queries("row statistics", call,
                [&](std::int64_t sequence, std::int64_t head, std::int64_t begin, std::int64_t end,
                    int thread) {

@@ -135,6 +135,12 @@ void plan_backward(const Problem& problem, FlashPlan& plan, Layout& layout) {
   plan.max_items = problem.batch * problem.kv_heads() * plan.splits;
   plan.dq_offset = layout.take(plan.splits * share);
   plan.statistics_offset = layout.take(2 * problem.heads * problem.total_q() * kFloat);
+  plan.statistics_are_split =
+      problem.dtype == DType::fp32 && problem.seqlen_q <= kFewQueries && plan.splits > 1;
+  if (plan.statistics_are_split) {
+    plan.statistics_sums_offset =
+        layout.take(plan.splits * problem.heads * problem.total_q() * kStatisticsSums * kFloat);
+  }
   if (problem.bias)
     plan.bias_offset = layout.take(plan.threads * kBiasQueries * kBiasKeys * kFloat);
 }

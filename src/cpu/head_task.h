@@ -84,6 +84,13 @@ struct BackwardItem {
 inline constexpr std::int64_t kAloneKeys = 1024;
 inline constexpr std::int64_t kOneBlockKeys = 128;
 
+/// Statistics of rows are exact in fp32 where a head has no more queries than this: neither sums
+/// over them nor their mean hide the rounding of an LSE.
+inline constexpr std::int64_t kFewQueries = 128;
+/// What they are made of, as IsaKernels::sum_statistics leaves it: sums of p, of what their
+/// roundings lost, and of p * dp.
+inline constexpr std::int64_t kStatisticsSums = 3;
+
 /// One instruction set's kernels. Every function works inside `scratch` (as long as the function
 /// for it says, aligned to 64) and allocates nothing.
 struct IsaKernels {
@@ -110,6 +117,10 @@ struct IsaKernels {
   /// (1 + correction) sum to one, and delta is the row sum of p * dp.
   void (*row_statistics)(const HeadTask& task, std::int64_t begin, std::int64_t end, void* scratch);
 
+  /// The sums of exact ones over keys [begin, end) alone, of all queries: [len_q][kStatisticsSums].
+  void (*sum_statistics)(const HeadTask& task, std::int64_t begin, std::int64_t end, float* sums,
+                         void* scratch);
+
   /// dk and dv of the item's keys, summed over the heads in order, and its share of dq.
   void (*backward)(const BackwardItem& item, void* scratch);
 
@@ -119,7 +130,7 @@ struct IsaKernels {
   void (*grad_bias_add)(const HeadTask& task, std::int64_t q_begin, std::int64_t q_end,
                         std::int64_t k_begin, std::int64_t k_end, float* sums, void* scratch);
 
-  /// Scratch of the three before.
+  /// Scratch of the four before.
   std::size_t (*backward_scratch)(DType dtype, std::int64_t dim, std::int64_t dim_v);
 
   /// dq of queries [begin, end) from the shares of `splits` items, `stride` floats apart, the first
@@ -127,6 +138,11 @@ struct IsaKernels {
   /// split s has [s * split_keys, (s + 1) * split_keys).
   void (*sum_dq)(const HeadTask& task, std::int64_t begin, std::int64_t end, float* shares,
                  std::int64_t splits, std::int64_t stride, std::int64_t split_keys);
+
+  /// What row_statistics finds for queries [begin, end), from the sums of `splits` cuts of the
+  /// keys, `stride` floats apart, of which the first are at `sums`.
+  void (*merge_statistics)(const HeadTask& task, std::int64_t begin, std::int64_t end,
+                           const float* sums, std::int64_t splits, std::int64_t stride);
 
   /// Fused multiply-adds on registers; returns the floating-point operations done.
   double (*multiply_add_loop)(std::int64_t iterations);

@@ -38,7 +38,9 @@ TEST_P(FlashSplit, IsExactByTheRule) {
        {"b1 sq1 sk5000 h4 hk1 d64 fp32", "b1 sq1 sk2100 h8 hk1 d59 bf16 alibi sinks",
         "b1 sq1 sk3000 h3 d40 fp16 cap9 bias:hqk", "b1 sq3 sk2500 h2 d40 bf16 causal",
         "b2 sq9 sk3000 h2 hk1 d64 fp16 w600:", "lq1,4,0 lk2000,1,700 h4 hk2 d64 fp32 drop0.2",
-        "b1 s1100 h1 d32 fp32 causal bwd", "b1 sq40 sk1300 h4 hk2 d72 bf16 w500:10 bwd"}) {
+        "b1 s1100 h1 d32 fp32 causal bwd", "b1 sq2 sk3000 h4 hk2 d40 fp32 w2000: sinks bwd",
+        "lq1,4,0,2,9 lk2000,1,700,0,90 h3 d32 fp32 cap5 drop0.2 bwd",
+        "b1 sq40 sk1300 h4 hk2 d72 bf16 w500:10 bwd"}) {
     const lab::Report report =
         lab::verify({.problem = Problem::parse(text)}, Registry::instance().find("flash"));
     EXPECT_EQ(report.status, lab::Status::ok) << text << ": " << report.reason;

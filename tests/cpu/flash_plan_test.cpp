@@ -86,6 +86,14 @@ TEST(FlashPlan, MasksMakeMoreAndSmallerItems) {
   EXPECT_LT(forward_cut("lq4096 lk1000000 h1 d128 bf16", 16).rows, forward_cut(plain, 16).rows);
 }
 
+TEST(FlashPlan, StatisticsOfFewQueriesOverManyKeysAreSplitAsTheKeysAre) {
+  EXPECT_TRUE(plan_of("b1 sq1 sk5000 h1 d64 fp32 bwd", 1).statistics_are_split);
+  EXPECT_TRUE(plan_of("lq1,128 lk5000,9 h8 d64 fp32 bwd", 16).statistics_are_split);
+  for (const char* text : {"b1 sq1 sk5000 h1 d64 bf16 bwd", "b1 sq129 sk5000 h1 d64 fp32 bwd",
+                           "b1 sq1 sk200 h1 d64 fp32 bwd", "b1 sq1 sk5000 h64 d64 fp32 bwd"})
+    EXPECT_FALSE(plan_of(text, 16).statistics_are_split) << text;
+}
+
 TEST(FlashPlan, EveryThreadHasAnItem) {
   for (const char* text : {"b1 sq4096 h1 d64", "b1 sq128 h8 d64", "b1 sq100 h1 d64 bf16",
                            "b3 sq1000 h5 hk5 d64", "b1 sq1 sk100000 h2 d64", "b1 sq5000 h3 d64"}) {

@@ -88,6 +88,17 @@ inline void row_statistics(const HeadTask& task, std::int64_t begin, std::int64_
   if (!done) kRest.row_statistics(task, begin, end, scratch);
 }
 
+inline void sum_statistics(const HeadTask& task, std::int64_t begin, std::int64_t end, float* sums,
+                           void* scratch) {
+  bool done = false;
+  with_engine(task.dtype, [&](auto choice) {
+    using Choice = decltype(choice);
+    done = sum_statistics<typename Choice::Engine, typename Choice::Exp>(task, begin, end, sums,
+                                                                         scratch);
+  });
+  if (!done) kRest.sum_statistics(task, begin, end, sums, scratch);
+}
+
 inline void backward(const BackwardItem& item, void* scratch) {
   bool done = false;
   with_engine(item.heads->dtype, [&](auto choice) {
@@ -162,10 +173,12 @@ const IsaKernels kKernels = {
     .packed_block = packed_block,
     .merge = merge,
     .row_statistics = row_statistics,
+    .sum_statistics = sum_statistics,
     .backward = backward,
     .grad_bias_add = grad_bias_add,
     .backward_scratch = backward_scratch,
     .sum_dq = sum_dq,
+    .merge_statistics = merge_statistics,
     .multiply_add_loop = multiply_add_loop,
 };
 

@@ -145,6 +145,16 @@ struct TakenExp {
   STROBE_INLINE Vec operator()(Vec p) const { return p; }
 };
 
+/// The statistics of a row with these sums of p and of p * dp.
+inline void store_row_statistics(const HeadTask& task, std::int64_t query, double p, float dot) {
+  const float lse = task.lse[query];
+  // One, but for the rounding of the LSE.
+  const double sum = p + (task.has_sink ? ::exp(double{task.sink} - lse) : 0.0);
+  const float correction = lse == -kInfinity ? 0.0F : static_cast<float>((1.0 - sum) / sum);
+  task.correction[query] = correction;
+  task.delta[query] = dot + dot * correction;
+}
+
 /// Sums over a panel's rows, lane by lane: of p, with what its roundings lost, and of p * dp. The
 /// first is there to tell the rounding of an LSE, which one of its own would hide.
 template <int lanes>
@@ -166,14 +176,16 @@ struct RowSums {
 
   /// From the sums to the row statistics of the task.
   void store_statistics(const HeadTask& task, std::int64_t query, std::int64_t count) const {
-    for (std::int64_t i = 0; i < count; ++i) {
-      const float lse = task.lse[query + i];
-      // One, but for the rounding of the LSE.
-      const double sum =
-          double{p[i]} + p_lost[i] + (task.has_sink ? ::exp(double{task.sink} - lse) : 0.0);
-      const float correction = lse == -kInfinity ? 0.0F : static_cast<float>((1.0 - sum) / sum);
-      task.correction[query + i] = correction;
-      task.delta[query + i] = dot[i] + dot[i] * correction;
+    for (std::int64_t i = 0; i < count; ++i)
+      store_row_statistics(task, query + i, double{p[i]} + p_lost[i], dot[i]);
+  }
+
+  /// To [count][kStatisticsSums].
+  void store_sums(float* to, std::int64_t count) const {
+    for (std::int64_t i = 0; i < count; ++i, to += kStatisticsSums) {
+      to[0] = p[i];
+      to[1] = p_lost[i];
+      to[2] = dot[i];
     }
   }
 };

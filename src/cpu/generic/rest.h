@@ -48,6 +48,11 @@ inline void row_statistics_rest(const HeadTask& task, std::int64_t begin, std::i
   row_statistics<CarefulEngine, PreciseExp>(task, begin, end, scratch);
 }
 
+inline void sum_statistics_rest(const HeadTask& task, std::int64_t begin, std::int64_t end,
+                                float* sums, void* scratch) {
+  sum_statistics<CarefulEngine, PreciseExp>(task, begin, end, sums, scratch);
+}
+
 inline void backward_rest(const BackwardItem& item, void* scratch) {
   backward_item<CarefulEngine, PreciseExp>(item, scratch);
 }
@@ -72,10 +77,12 @@ constexpr IsaKernels kRest = {
     .packed_block = nullptr,
     .merge = nullptr,
     .row_statistics = row_statistics_rest,
+    .sum_statistics = sum_statistics_rest,
     .backward = backward_rest,
     .grad_bias_add = grad_bias_add_rest,
     .backward_scratch = backward_rest_scratch,
     .sum_dq = nullptr,
+    .merge_statistics = nullptr,
     .multiply_add_loop = nullptr,
 };
 #endif

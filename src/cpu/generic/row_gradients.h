@@ -35,9 +35,8 @@ inline float recompute(const Block<Engine::kPanel>& block, Coverage covered,
 constexpr std::int64_t kShortRow = 512;
 
 /// In fp32 the rounding of the LSE shows as well where it is large, for its last place is 1e-6
-/// then, and where there are so few queries that neither sums over them nor their mean hide it.
+/// then, and where there are few queries.
 constexpr float kLargeLse = 16.0F;
-constexpr std::int64_t kFewQueries = 128;
 
 inline bool wants_exact(const HeadTask& task, std::int64_t query, std::int64_t count, Span span) {
   if (span.end - span.begin <= kShortRow) return true;
@@ -72,11 +71,11 @@ inline void quick_statistics(const HeadTask& task, std::int64_t query) {
   });
 }
 
-/// With the engine of the pass after: what cancels there must cancel to the last bit.
+/// Adds what the rows of a panel see of these keys, with the engine of the pass after: what cancels
+/// there must cancel to the last bit. False if it cannot take them.
 template <BackwardEngine Engine, class Exp>
-inline bool exact_statistics(const HeadTask& task, std::int64_t query, std::int64_t count,
-                             Span span, const RowBuffers<Engine>& buffers) {
-  RowSums<Engine::kPanel> sums;
+inline bool add_statistics(const HeadTask& task, std::int64_t query, std::int64_t count, Span span,
+                           const RowBuffers<Engine>& buffers, RowSums<Engine::kPanel>& sums) {
   bool finite = buffers.panel.load(task, query, count);
   for (std::int64_t key = span.begin; key < span.end; key += Engine::kGradientKeys) {
     const std::int64_t keys = smaller(Engine::kGradientKeys, span.end - key);
@@ -89,7 +88,6 @@ inline bool exact_statistics(const HeadTask& task, std::int64_t query, std::int6
     take_probabilities<Engine, Exp>(round_up(keys, Engine::kKeyStep), scale, buffers.panel,
                                     buffers.scores, sums);
   }
-  sums.store_statistics(task, query, count);
   return true;
 }
 
@@ -103,12 +101,45 @@ inline bool row_statistics(const HeadTask& task, std::int64_t begin, std::int64_
     const std::int64_t count = smaller(Engine::kPanel, end - query);
     const Span span = visible_keys(task, query, query + count - 1);
     if (wants_exact(task, query, count, span)) {
-      if (!exact_statistics<Engine, Exp>(task, query, count, span, buffers)) return false;
+      RowSums<Engine::kPanel> sums;
+      if (!add_statistics<Engine, Exp>(task, query, count, span, buffers, sums)) return false;
+      sums.store_statistics(task, query, count);
       continue;
     }
     for (std::int64_t i = 0; i < count; ++i) quick_statistics(task, query + i);
   }
   return true;
+}
+
+template <BackwardEngine Engine, class Exp>
+inline bool sum_statistics(const HeadTask& task, std::int64_t begin, std::int64_t end, float* to,
+                           void* memory) {
+  [[maybe_unused]] const typename Engine::Setup setup;
+  Scratch scratch(memory);
+  const RowBuffers<Engine> buffers(scratch, task.dim, task.dim_v);
+  for (std::int64_t query = 0; query < task.len_q; query += Engine::kPanel) {
+    const std::int64_t count = smaller(Engine::kPanel, task.len_q - query);
+    const Span seen = visible_keys(task, query, query + count - 1);
+    const Span span = {larger(seen.begin, begin), smaller(seen.end, end)};
+    RowSums<Engine::kPanel> sums;
+    if (!add_statistics<Engine, Exp>(task, query, count, span, buffers, sums)) return false;
+    sums.store_sums(to + query * kStatisticsSums, count);
+  }
+  return true;
+}
+
+inline void merge_statistics(const HeadTask& task, std::int64_t begin, std::int64_t end,
+                             const float* sums, std::int64_t splits, std::int64_t stride) {
+  for (std::int64_t query = begin; query < end; ++query) {
+    double p = 0;
+    float dot = 0;
+    for (std::int64_t s = 0; s < splits; ++s) {
+      const float* part = sums + s * stride + (query - begin) * kStatisticsSums;
+      p += double{part[0]} + part[1];
+      dot += part[2];
+    }
+    store_row_statistics(task, query, p, dot);
+  }
 }
 
 /// Returns the first query that is not done: q_end, unless the engine cannot take what comes.
