@@ -1,14 +1,16 @@
-"""No inner loop of a product may send vectors through the stack: check_inner_loops.py OBJECT...
+"""No inner loop of a product may send vectors through the stack, nor pointers through vectors:
+check_inner_loops.py OBJECT...
 
 A compiler that runs out of registers keeps an accumulator on the stack, stores and loads it in
 every step, and takes up to twice as long; no test of results can see that. So this disassembles the
 objects and looks at their innermost loops. A loop of hardly anything but multiply-adds and loads is
 that of a product, and no vector or tile register may meet the stack in it. A counter or a pointer
-may: that costs next to nothing.
+may: that costs next to nothing. But a compiler may also keep a pointer in a vector register, for the
+sake of a minimum elsewhere; to move it and to get it out takes slots of the multipliers.
 
   --objdump PROGRAM   for the objects' architecture
-  --probe OBJECT      a loop called `spilling` must be found guilty in it, one called `calm` not;
-                      without that a check that finds nothing would mean nothing
+  --probe OBJECT      loops called `spilling` and `straying` must be found guilty in it, one called
+                      `calm` not; without that a check that finds nothing would mean nothing
   --all               list every loop of a product, and others with as many multiply-adds, with
                       what any register has to do with the stack
 
@@ -51,6 +53,11 @@ COPY = {
     "x86-64": re.compile(r"v?mov[ad]\w+\s+%[xyz]mm\d+,\s*%[xyz]mm\d+$"),
     "aarch64": re.compile(r"mov\s+v\d+\.16b, v\d+\.16b"),
 }
+# Between a vector and a register of an address or a counter.
+STRAY = {
+    "x86-64": re.compile(r"v?mov[dq]\s+(%xmm\d+,\s*%[er]\w+|%[er]\w+,\s*%xmm\d+)$"),
+    "aarch64": re.compile(r"fmov\s+([xw]\d+, [ds]\d+|[ds]\d+, [xw]\d+)$"),
+}
 VECTOR = {"x86-64": re.compile(r"%([xyz]|t)mm\d"), "aarch64": re.compile(r"\b[vqds]\d")}
 
 # Beside tile multiplies the vectors that matter are whole ones, and only if they are stored: what is
@@ -64,7 +71,7 @@ def spilled(text):
 
 
 Instruction = collections.namedtuple("Instruction", "address text")
-Loop = collections.namedtuple("Loop", "function body multiplies stack vectors is_product")
+Loop = collections.namedtuple("Loop", "function body multiplies stack vectors strays is_product")
 
 
 def disassemble(objdump, path):
@@ -129,7 +136,8 @@ def inspect(architecture, name, instructions):
         vectors = [text for text in stack if VECTOR[architecture].search(text)]
         if tiles:  # queues and exponentials go on in the same loop: theirs may be constants
             vectors = [text for text in vectors if TILE.search(text) or spilled(text)]
-        yield Loop(name, body, multiplies, stack, vectors,
+        strays = [text for text in body if STRAY[architecture].match(text)]
+        yield Loop(name, body, multiplies, stack, vectors, [] if tiles else strays,
                    is_tile_product(body) if tiles
                    else is_product(architecture, body, multiplies, vectors))
 
@@ -142,17 +150,26 @@ def loops_of(objdump, path):
 def describe(loop):
     function = re.sub(r"strobe::cpu::\w+::|\(anonymous namespace\)::", "", loop.function)
     return (f"{function}: {loop.multiplies} multiply-adds in {len(loop.body)} instructions, "
-            f"{len(loop.stack)} on the stack, {len(loop.vectors)} of these with vectors")
+            f"{len(loop.stack)} on the stack, {len(loop.vectors)} of these with vectors, "
+            f"{len(loop.strays)} between vectors and other registers")
+
+
+def fault(loop):
+    """What is wrong with it, None if nothing is or if it is no product's."""
+    if not loop.is_product:
+        return None
+    return "SPILLS" if loop.vectors else "STRAYS" if loop.strays else None
 
 
 def check_probe(objdump, path):
     products = [loop for loop in loops_of(objdump, path) if loop.is_product]
-    guilty = {name: any(loop.vectors for loop in products if name in loop.function)
-              for name in ("spilling", "calm")}
+    guilty = {name: next((fault(loop) for loop in products if name in loop.function and fault(loop)),
+                         None)
+              for name in ("spilling", "straying", "calm")}
     if not any("calm" in loop.function for loop in products):
         sys.exit(f"{path}: the loop of `calm` was not recognised")
-    if guilty != {"spilling": True, "calm": False}:
-        sys.exit(f"{path}: this check cannot tell a loop that spills: {guilty}")
+    if guilty != {"spilling": "SPILLS", "straying": "STRAYS", "calm": None}:
+        sys.exit(f"{path}: this check cannot tell what is wrong with a loop: {guilty}")
 
 
 def main():
@@ -171,12 +188,12 @@ def main():
     for path in options.objects:
         for loop in loops_of(options.objdump, path):
             products += loop.is_product
-            guilty = loop.is_product and loop.vectors
+            guilty = fault(loop)
             if guilty or options.all:
-                verdict = "SPILLS" if guilty else "product" if loop.is_product else "other"
+                verdict = guilty or ("product" if loop.is_product else "other")
                 print(f"{verdict:8} {path.split('/')[-1]}: {describe(loop)}")
             if guilty:
-                print("".join(f"    {text}\n" for text in loop.vectors[:8]), end="")
+                print("".join(f"    {text}\n" for text in (loop.vectors + loop.strays)[:8]), end="")
                 failed = True
     if options.objects and products == 0:
         sys.exit("not one loop of a product was found in the objects")
