@@ -116,6 +116,7 @@ struct BfmmlaEngine {
   static constexpr int kBlockRows = 4;
   static constexpr int kBlockVectors = 1;
   static constexpr bool kOneBlock = false;
+  static constexpr bool kInPlace = false;
   static constexpr bool kTakesAnything = false;
 
   static std::int64_t key_rows_bytes(std::int64_t keys, std::int64_t depth) {

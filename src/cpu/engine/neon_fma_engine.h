@@ -56,33 +56,11 @@ struct NeonFmaEngine : FmaEngine<Zeros::multiply> {
                              static_cast<float*>(block));
   }
 
-  /// [padded / 8][keys][8], so that a tile reads one cache line after the other.
-  template <class RowOf>
-  static bool pack_key_columns(RowOf row, DType dtype, std::int64_t count, std::int64_t keys,
-                               std::int64_t columns, void* target) {
-    auto* out = static_cast<float*>(target);
-    Vec check = splat(0.0F);
-    with_element(dtype, [&](auto element) {
-      using Element = decltype(element);
-      for (std::int64_t j = 0; j < count; ++j) {
-        prefetch(row(smaller(j + 2, count - 1)), columns * bytes_of(dtype));
-        const auto* source = static_cast<const typename Element::Type*>(row(j));
-        for (std::int64_t i = 0; i < columns; i += 8)
-          check = check + widen_row<Element>(source + i, smaller(8, columns - i), 8,
-                                             out + i * keys + j * 8);
-      }
-    });
-    for (std::int64_t i = 0; i < columns; i += 8) {
-      for (std::int64_t k = count * 8; k < keys * 8; ++k) out[i * keys + k] = 0.0F;
-    }
-    return all_zero(check);
-  }
-
   static void add_panel(std::int64_t columns, std::int64_t keys, std::int64_t packed_keys,
                         const void* key_columns, const void* block, float* c, bool first) {
     const auto* a = static_cast<const float*>(key_columns);
     const auto* b = static_cast<const float*>(block);
-    for (std::int64_t column = 0; column < columns; column += 8, a += 8 * packed_keys) {
+    for (std::int64_t column = 0; column < columns; column += 8, a += strip_of(packed_keys)) {
       if (first)
         fma_tile_8x12<Into::replace>(keys, a, 8, b, c + column * kPanel, kPanel);
       else

@@ -27,6 +27,7 @@ struct TileEngine {
   static constexpr int kBlockRows = 2;
   static constexpr int kBlockVectors = 2;
   static constexpr bool kOneBlock = false;
+  static constexpr bool kInPlace = false;
   static constexpr bool kTakesAnything = false;
   static_assert(kWidth == kTile);
 

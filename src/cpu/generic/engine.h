@@ -48,6 +48,7 @@ concept ForwardEngine = requires(std::int64_t n, void* to, const void* from, flo
   {E::kKeyStep + 0};
   {E::kColumnStep + 0};  // c of add_panel has rows, c of add_rows columns, up to a multiple of this
   {E::kTakesAnything || true};  // also what is not finite
+  {E::kInPlace || true};        // a right block may lie where its scores did
 
   {E::pack_key_rows(row, dtype, n, n, n, to) || true};  // count, keys, depth
   {E::pack_query_panel(row, dtype, n, n, to) || true};  // count, depth

@@ -18,6 +18,8 @@ static_assert(kPackRows % kTileRows == 0);
 
 template <int vecs>
 struct Tile {
+  static constexpr int kVectors = vecs;
+
   Vec at[kTileRows][vecs];
 
   STROBE_INLINE void clear() {
@@ -38,6 +40,15 @@ struct Tile {
   STROBE_INLINE void store_to(float* c, std::int64_t stride) const {
     for (int r = 0; r < kTileRows; ++r) {
       for (int v = 0; v < vecs; ++v) store(c + r * stride + v * kWidth, at[r][v]);
+    }
+  }
+
+  /// Every column's largest, if it is larger than what is there.
+  STROBE_INLINE void raise(float* peak) const {
+    for (int v = 0; v < vecs; ++v) {
+      Vec top = load(peak + v * kWidth);
+      for (int r = 0; r < kTileRows; ++r) top = max(at[r][v], top);
+      store(peak + v * kWidth, top);
     }
   }
 
@@ -81,6 +92,7 @@ struct FmaEngine {
   static constexpr int kBlockRows = 1;
   static constexpr int kBlockVectors = 1;
   static constexpr bool kOneBlock = true;
+  static constexpr bool kInPlace = true;
   static constexpr bool kTakesAnything = zeros == Zeros::skip;
 
   static std::int64_t floats(std::int64_t count) { return count * 4; }
@@ -91,7 +103,7 @@ struct FmaEngine {
   }
   static std::int64_t query_panel_bytes(std::int64_t depth) { return floats(kPanel * depth); }
   static std::int64_t key_columns_bytes(std::int64_t keys, std::int64_t columns) {
-    return floats(keys * padded(columns));
+    return floats(strip_of(keys) * padded(columns) / kPackRows);
   }
   static std::int64_t query_rows_bytes(std::int64_t panels, std::int64_t columns) {
     return floats(panels * kPanel * padded(columns));
@@ -124,34 +136,27 @@ struct FmaEngine {
 
   static void scores(std::int64_t keys, std::int64_t depth, const void* key_rows,
                      const void* query_panel, float* c) {
-    for (std::int64_t r = 0; r < keys; r += kTileRows) {
-      const float* a =
-          static_cast<const float*>(key_rows) + r / kPackRows * kPackRows * depth + r % kPackRows;
-      Tile<kTileVecs> tile;
-      tile.clear();
-      tile.template multiply<1, Tile<kTileVecs>::Skip::nothing>(
-          depth, a, kPackRows, static_cast<const float*>(query_panel), kPanel);
-      tile.store_to(c + r * kPanel, kPanel);
-    }
+    multiply_scores(keys, depth, key_rows, query_panel, c, [](const auto&) {});
   }
 
-  /// [keys][padded]
+  /// [padded / kPackRows] strips [keys][kPackRows]
   template <class RowOf>
   static bool pack_key_columns(RowOf row, DType dtype, std::int64_t count, std::int64_t keys,
                                std::int64_t columns, void* target) {
-    return widen_rows(row, dtype, count, keys, columns, padded(columns),
-                      static_cast<float*>(target));
+    return widen_strips(row, dtype, count, keys, columns, static_cast<float*>(target));
   }
 
-  static void add_panel(std::int64_t columns, std::int64_t keys, std::int64_t,
+  static void add_panel(std::int64_t columns, std::int64_t keys, std::int64_t packed_keys,
                         const void* key_columns, const void* block, float* c, bool first) {
     constexpr auto kSkip =
         zeros == Zeros::skip ? Tile<kTileVecs>::Skip::zero_lanes : Tile<kTileVecs>::Skip::nothing;
     for (std::int64_t column = 0; column < columns; column += kTileRows) {
+      const float* a = static_cast<const float*>(key_columns) +
+                       column / kPackRows * strip_of(packed_keys) + column % kPackRows;
       Tile<kTileVecs> tile;
       tile.clear();
-      tile.template multiply<1, kSkip>(keys, static_cast<const float*>(key_columns) + column,
-                                       padded(columns), static_cast<const float*>(block), kPanel);
+      tile.template multiply<1, kSkip>(keys, a, kPackRows, static_cast<const float*>(block),
+                                       kPanel);
       if (first)
         tile.store_to(c + column * kPanel, kPanel);
       else
@@ -190,11 +195,39 @@ struct FmaEngine {
     const auto* a = static_cast<const float*>(block);
     const auto* b = static_cast<const float*>(query_rows);
     const std::int64_t width = padded(columns);
-    std::int64_t column = 0;
-    for (; column + kPanel <= width; column += kPanel)
-      add_columns<kTileVecs>(keys, panels, a, b + column, width, c + column, stride);
-    for (; column < width; column += kWidth)
-      add_columns<1>(keys, panels, a, b + column, width, c + column, stride);
+    for (std::int64_t column = 0; column < width;) {
+      const std::int64_t vectors = (width - column) / kWidth;
+      const auto add = [&](auto tile) {
+        constexpr int kVectors = decltype(tile)::kVectors;
+        add_columns<kVectors>(keys, panels, a, b + column, width, c + column, stride);
+        column += kVectors * kWidth;
+      };
+      // A tile of one vector loads more than it multiplies: four are better twice two.
+      if (vectors >= kTileVecs && vectors != 4)
+        add(Tile<kTileVecs>());
+      else if (vectors >= 2)
+        add(Tile<2>());
+      else
+        add(Tile<1>());
+    }
+  }
+
+ protected:
+  /// and_then(tile) may look at the scores while they are in registers.
+  template <class AndThen>
+  static STROBE_INLINE void multiply_scores(std::int64_t keys, std::int64_t depth,
+                                            const void* key_rows, const void* query_panel, float* c,
+                                            AndThen&& and_then) {
+    for (std::int64_t r = 0; r < keys; r += kTileRows) {
+      const float* a =
+          static_cast<const float*>(key_rows) + r / kPackRows * kPackRows * depth + r % kPackRows;
+      Tile<kTileVecs> tile;
+      tile.clear();
+      tile.template multiply<1, Tile<kTileVecs>::Skip::nothing>(
+          depth, a, kPackRows, static_cast<const float*>(query_panel), kPanel);
+      tile.store_to(c + r * kPanel, kPanel);
+      and_then(tile);
+    }
   }
 
   template <int vecs>

@@ -41,7 +41,9 @@ struct ForwardBuffers {
         extra(scratch.take<float>(kKeyBlock * kPanel)) {
     for (auto& one : slot) {
       one.scores = scratch.take<float>(kKeyBlock * kPanel);
-      one.probabilities = scratch.bytes(Engine::right_block_bytes(kKeyBlock));
+      // In place, a panel's block takes half as much of the nearest cache.
+      one.probabilities =
+          Engine::kInPlace ? one.scores : scratch.bytes(Engine::right_block_bytes(kKeyBlock));
     }
   }
 

@@ -128,6 +128,48 @@ inline bool widen_rows(RowOf row, DType dtype, std::int64_t count, std::int64_t 
   return all_zero(check);
 }
 
+/// How far the strips of a tile's columns lie apart, see widen_strips. A cache line more than they
+/// hold, lest the lines that a row is written to compete for the same places in the cache.
+constexpr std::int64_t strip_of(std::int64_t rows) {
+  return rows * kPackRows + 16;
+}
+
+/// `count` rows as float32 strips [rows][kPackRows], one for every kPackRows of `columns`, so that
+/// a tile of so many columns reads one cache line after the other; zero past what there is. Returns
+/// whether every element is finite.
+template <class RowOf>
+inline bool widen_strips(RowOf row, DType dtype, std::int64_t count, std::int64_t rows,
+                         std::int64_t columns, float* target) {
+  constexpr std::int64_t kPart = kWidth > kPackRows ? kWidth : kPackRows;
+  const std::int64_t strip = strip_of(rows);
+  const std::int64_t strips = round_up(columns, kPart) / kPackRows;
+  Vec check = splat(0.0F);
+  with_element(dtype, [&](auto element) {
+    using Element = decltype(element);
+    for (std::int64_t r = 0; r < count; ++r) {
+      prefetch(row(smaller(r + kPackRows, count - 1)), columns * bytes_of(dtype));
+      const auto* source = static_cast<const typename Element::Type*>(row(r));
+      for (std::int64_t c = 0; c < columns; c += kPart) {
+        const std::int64_t some = smaller(kPart, columns - c);
+        float* to = target + c / kPackRows * strip + r * kPackRows;
+        if constexpr (kPart == kPackRows) {
+          check = check + widen_row<Element>(source + c, some, kPart, to);
+        } else {
+          float part[kPart];
+          check = check + widen_row<Element>(source + c, some, kPart, part);
+          for (std::int64_t i = 0; i < kPart; i += kPackRows)
+            __builtin_memcpy(to + i / kPackRows * strip, part + i, kPackRows * sizeof(float));
+        }
+      }
+    }
+  });
+  for (std::int64_t s = 0; s < strips; ++s) {
+    float* to = target + s * strip;
+    for (std::int64_t i = count * kPackRows; i < rows * kPackRows; ++i) to[i] = 0.0F;
+  }
+  return all_zero(check);
+}
+
 /// target[c][r] = source[r][c]
 inline void transpose(const float* source, std::int64_t source_stride, std::int64_t rows,
                       std::int64_t columns, float* target, std::int64_t target_stride) {

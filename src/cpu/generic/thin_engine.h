@@ -27,6 +27,7 @@ struct ThinEngine {
   static constexpr int kColumnStep = 1;
   static constexpr int kBlockRows = 1;
   static constexpr int kBlockVectors = 1;
+  static constexpr bool kInPlace = true;
   static constexpr bool kTakesAnything = false;
 
   /// The "pack" of keys: where their rows are.
