@@ -4,23 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <string_view>
 
 #include "core/convert.h"
-#include "cpu/isa.h"
+#include "cpu/has_isa.h"
 
 namespace strobe::cpu {
 namespace {
-
-bool has_avx512() {
-  return std::ranges::any_of(isas(), [](const Isa& isa) {
-    return std::string_view(isa.kernels->name) == "avx512" && isa.runs_here();
-  });
-}
 
 /// Whether all packs say that rows of ones but for the element with these bits are finite or not.
 template <class Bits>
@@ -38,7 +30,7 @@ void expect_finite(DType dtype, Bits one, Bits bits, bool finite) {
 }
 
 TEST(TilePacks, NoticeAllThatIsNotFiniteIn16Bits) {
-  if (!has_avx512()) GTEST_SKIP() << "this CPU has no avx512";
+  if (!has_isa("avx512")) GTEST_SKIP() << "this CPU has no avx512";
   for (unsigned i = 0; i < 0x10000 && !HasFailure(); ++i) {
     const auto bits = static_cast<std::uint16_t>(i);
     expect_finite<std::uint16_t>(DType::bf16, 0x3F80, bits, std::isfinite(bf16_to_float(bits)));
@@ -47,7 +39,7 @@ TEST(TilePacks, NoticeAllThatIsNotFiniteIn16Bits) {
 }
 
 TEST(TilePacks, NoticeAllThatIsNotFiniteInFp32) {
-  if (!has_avx512()) GTEST_SKIP() << "this CPU has no avx512";
+  if (!has_isa("avx512")) GTEST_SKIP() << "this CPU has no avx512";
   constexpr std::uint32_t kLargest = 0x7F7F7FFF;  // that does not become an infinite bf16
   // Of every exponent, the mantissas at both ends.
   for (std::uint32_t high = 0; high < 0x10000 && !HasFailure();
