@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 
 #include "core/text.h"
 #include "strobe/error.h"
@@ -157,15 +158,30 @@ int core_of_slot(int slot, const CoreShare& share, int allowed) {
   return (share.first + within) % allowed;
 }
 
-std::optional<cpu_set_t> affinity_of(pid_t process) {
+std::optional<cpu_set_t> affinity_of(pid_t thread) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
-  if (sched_getaffinity(process, sizeof cores, &cores) != 0) return std::nullopt;
+  if (sched_getaffinity(thread, sizeof cores, &cores) != 0) return std::nullopt;
+  return cores;
+}
+
+std::optional<cpu_set_t> affinity_of_threads(const std::filesystem::path& threads) {
+  std::optional<cpu_set_t> cores = affinity_of(0);
+  const auto add = [&cores](pid_t thread) {
+    const auto more = affinity_of(thread);  // nothing of one that has ended meanwhile
+    if (more && cores) CPU_OR(&*cores, &*cores, &*more);
+  };
+  add(getpid());
+  std::error_code error;
+  std::filesystem::directory_iterator entry(threads, error);
+  for (; entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (const auto number = to_number(entry->path().filename().native(), 1)) add(*number);
+  }
   return cores;
 }
 
 const std::optional<cpu_set_t>& allowed_cores() {
-  static const std::optional<cpu_set_t> cores = affinity_of(getpid());
+  static const std::optional<cpu_set_t> cores = affinity_of_threads("/proc/self/task");
   return cores;
 }
 

@@ -50,12 +50,17 @@ std::optional<double> cpu_quota(const std::string& groups, const std::filesystem
 /// Cores of the control group, likewise; nothing if it does not tell.
 std::optional<int> cpuset_cores(const std::string& groups, const std::filesystem::path& root);
 
-/// The cores that a process's main thread may use; nothing if the system does not tell, as of more
-/// cores than a cpu_set_t has room for.
-std::optional<cpu_set_t> affinity_of(pid_t process);
+/// The cores that a thread may use, 0 for the calling one; nothing if the system does not tell, as
+/// of more cores than a cpu_set_t has room for.
+std::optional<cpu_set_t> affinity_of(pid_t thread);
+
+/// Those that any of several threads may use: the calling one, the main one, and those after which
+/// the entries of a folder are called (as in /proc/self/task), if it is there.
+std::optional<cpu_set_t> affinity_of_threads(const std::filesystem::path& threads);
 
 /// The cores that this process may use, as it was started or as near to that as can be known: those
-/// of its main thread, for whoever asks first may be a thread that is pinned.
+/// of all its threads when they were first asked for, before any of the pool's was pinned. Its host
+/// may have pinned some of them, the main one as well as the one that asks.
 const std::optional<cpu_set_t>& allowed_cores();
 
 /// Of this process. The environment is asked each time, the system once.

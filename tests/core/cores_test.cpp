@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <future>
 #include <map>
+#include <thread>
 
 #include "strobe/error.h"
 
@@ -131,6 +133,26 @@ TEST(Cores, AQuotaIsRoundedUpAndSharedByTheRanks) {
 
 TEST(Cores, OfNoProcessAreNotKnown) {
   EXPECT_FALSE(affinity_of(-1));
+}
+
+// Neither the main thread nor the one that asks may use more than one of them, but a third may.
+TEST(Cores, OfSeveralThreadsAreThoseOfAny) {
+  const auto all = affinity_of(0);
+  ASSERT_TRUE(all);
+  std::promise<void> asked;
+  std::thread third([end = asked.get_future()] { end.wait(); });
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const auto of_any = affinity_of_threads("/proc/self/task");
+  const auto of_this_one = affinity_of_threads("/nowhere");
+  EXPECT_EQ(sched_setaffinity(0, sizeof *all, &*all), 0);
+  asked.set_value();
+  third.join();
+  ASSERT_TRUE(of_any && of_this_one);
+  EXPECT_TRUE(CPU_EQUAL(&*of_any, &*all));
+  EXPECT_TRUE(CPU_EQUAL(&*of_this_one, &one));
 }
 
 TEST(Cores, SlotsOfTwoRanksAreApart) {

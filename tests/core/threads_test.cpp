@@ -222,21 +222,42 @@ TEST(Threads, CallersThatArePinnedDoNotShareACore) {
   }
 }
 
+/// The first core of a set alone.
+cpu_set_t first_of(const cpu_set_t& all) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (std::size_t core = 0; CPU_COUNT(&one) == 0; ++core) {
+    if (CPU_ISSET(core, &all)) CPU_SET(core, &one);
+  }
+  return one;
+}
+
 // In a process of its own, as ctest runs it, the pinned thread is the first to ask.
 TEST(Threads, AHostsPinnedThreadDoesNotNarrowThePool) {
   cpu_set_t all;
   ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
   std::thread([&all] {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    for (std::size_t core = 0; CPU_COUNT(&one) == 0; ++core) {
-      if (CPU_ISSET(core, &all)) CPU_SET(core, &one);
-    }
+    const cpu_set_t one = first_of(all);
     ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     EXPECT_EQ(cores_of_two_threads(), 1 + CPU_COUNT(&all));
   }).join();
   ASSERT_TRUE(allowed_cores());
   EXPECT_TRUE(CPU_EQUAL(&*allowed_cores(), &all));
+}
+
+// Likewise, the first to ask is a thread that may use all cores, of a host that has pinned its main
+// thread.
+TEST(Threads, AHostsPinnedMainThreadDoesNotNarrowThePool) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  const cpu_set_t one = first_of(all);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  std::thread([&all] {
+    ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);  // it began with those of its maker
+    EXPECT_EQ(cores_of_two_threads(), 2 * CPU_COUNT(&all));
+    EXPECT_EQ(core_facts().allowed, CPU_COUNT(&all));
+  }).join();
+  EXPECT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
 TEST(Threads, PinByEnvironmentIsOneOrZero) {
