@@ -14,6 +14,11 @@ inline bool is_empty(const TensorView& view) {
                                       [](auto n) { return n <= 0; });
 }
 
+/// Whether addresses of both are of the same memory: there is one for all CPUs.
+inline bool share_memory(Device a, Device b) {
+  return a.kind == b.kind && (a.kind == Device::Kind::cpu || a.index == b.index);
+}
+
 /// The bytes from the first that a view has to the last one's successor, as addresses.
 struct Extent {
   Wide begin = 0;

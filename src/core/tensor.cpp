@@ -175,7 +175,8 @@ std::array<TensorView, 2> split_kv(const TensorView& kv) {
 }
 
 bool overlap(const TensorView& a, const TensorView& b) {
-  if (a.device != b.device || !Extent(a).meets(Extent(b))) return false;  // nearly always
+  if (!share_memory(a.device, b.device)) return false;
+  if (!Extent(a).meets(Extent(b))) return false;  // nearly always
   // Element addresses are a + the sum of a's terms and b + that of b's. Two elements touch if their
   // distance is less than the size of the lower one.
   const auto size_a = static_cast<Wide>(size_of(a.dtype));

@@ -97,7 +97,7 @@ class Checker {
 
  private:
   void check_memory(const char* name, const TensorView& view) const {
-    if (view.device.kind != device_.kind || (on_gpu() && view.device.index != device_.index)) {
+    if (!share_memory(view.device, device_)) {
       throw InvalidArgument(name, concat("is on ", to_string(view.device),
                                          ", the plan was made for ", to_string(device_),
                                          "; all tensors of a call must be where it was made for"));
@@ -112,8 +112,6 @@ class Checker {
     }
     check_reach(name, view);
   }
-
-  bool on_gpu() const { return device_.kind != Device::Kind::cpu; }
 
   Device device_;
 };

@@ -112,6 +112,16 @@ TEST(TensorView, EmptyViewsAndOtherDevicesDoNotOverlap) {
   EXPECT_FALSE(overlaps_itself(negative));
 }
 
+TEST(TensorView, TheIndexOfADeviceTellsGpusApartAndNoCpus) {
+  float data[4] = {};
+  const auto on = [&](Device device) {
+    return TensorView::contiguous(data, DType::fp32, {4}, device);
+  };
+  EXPECT_TRUE(overlap(on({Device::Kind::cpu, 0}), on({Device::Kind::cpu, 1})));
+  EXPECT_FALSE(overlap(on({Device::Kind::cuda, 0}), on({Device::Kind::cuda, 1})));
+  EXPECT_TRUE(overlap(on({Device::Kind::cuda, 1}), on({Device::Kind::cuda, 1})));
+}
+
 TEST(TensorView, HostileStridesEndInABoundedAnswer) {
   float data[4] = {};
   auto a = TensorView::contiguous(data, DType::fp32, {1 << 20, 1 << 20, 1 << 20, 4});

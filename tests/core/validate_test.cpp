@@ -47,6 +47,7 @@ TEST(ValidateTensors, WrongForwardOperands) {
   expect_blamed(problem, "v", [](Tensors& t) { t.v.strides[0] = std::int64_t{1} << 62; });
   expect_blamed(problem, "out", [](Tensors& t) { t.out = {}; });
   expect_blamed(problem, "out", [](Tensors& t) { t.out.data = t.q.data; });
+  expect_blamed(problem, "out", [](Tensors& t) { t.out.data = t.q.data, t.out.device.index = 1; });
   expect_blamed(problem, "out", [](Tensors& t) { t.out.strides[0] = 0; });
   expect_blamed(problem, "lse", [](Tensors& t) { t.lse.shape[2] = 3; });
   expect_blamed(problem, "lse", [](Tensors& t) { t.lse.strides[1] = 3; });
