@@ -68,7 +68,8 @@ class STROBE_API TrainingAttention {
 
  private:
   void run(const Plan& plan, Tensors tensors, Stream stream);
-  TensorView kept_lse() const;
+  /// Of a call with these queries, of which there may be fewer than were planned for.
+  TensorView kept_lse(const TensorView& q) const;
 
   const Implementation* implementation_;
   Plan forward_;

@@ -67,18 +67,19 @@ std::size_t TrainingAttention::workspace_bytes() const {
   return std::max(forward_.workspace_bytes, backward_.workspace_bytes);
 }
 
-TensorView TrainingAttention::kept_lse() const {
+TensorView TrainingAttention::kept_lse(const TensorView& q) const {
   const Problem& problem = forward_.problem;
   const Device device = forward_.device;
-  if (problem.varlen())
-    return TensorView::contiguous(lse_.get(), DType::fp32, {problem.heads, problem.total_q()},
-                                  device);
+  if (problem.varlen()) {
+    const std::int64_t rows = std::min(q.shape[0], problem.total_q());
+    return TensorView::contiguous(lse_.get(), DType::fp32, {problem.heads, rows}, device);
+  }
   return TensorView::contiguous(lse_.get(), DType::fp32,
                                 {problem.batch, problem.heads, problem.seqlen_q}, device);
 }
 
 void TrainingAttention::run(const Plan& plan, Tensors tensors, Stream stream) {
-  if (!tensors.lse.given()) tensors.lse = kept_lse();
+  if (!tensors.lse.given()) tensors.lse = kept_lse(tensors.q);
   implementation_->run(plan, tensors, workspace_.get(), workspace_bytes(), stream);
 }
 

@@ -305,6 +305,39 @@ TEST(TrainingAttention, KeepsWhatTheBackwardPassNeeds) {
   }
 }
 
+Tensors without_lse(test::Operands& operands) {
+  Tensors tensors = operands.views();
+  tensors.lse = {};
+  return tensors;
+}
+
+TEST(TrainingAttention, APlanServesFewerRowsThanItWasMadeFor) {
+  TrainingAttention training(Problem::parse("sq9 sk9 lq9,9 lk9,9 h2 d8 fp32"));
+  const Problem shorter = Problem::parse("sq9 sk9 lq4,7 lk9,2 h2 d8 fp32 bwd");
+  test::Operands expected = test::make_operands(shorter, 1);
+  TrainingAttention exact(shorter);
+  exact.forward(without_lse(expected));
+  exact.backward(without_lse(expected));
+  test::Operands ours = test::make_operands(shorter, 1);
+  training.forward(without_lse(ours));
+  training.backward(without_lse(ours));
+  expect_same_bits(ours.out, expected.out, "out");
+  expect_same_bits(ours.dq, expected.dq, "dq");
+  expect_same_bits(ours.dk, expected.dk, "dk");
+  expect_same_bits(ours.dv, expected.dv, "dv");
+}
+
+TEST(TrainingAttention, MoreRowsThanItWasMadeForAreBlamedOnTheQueries) {
+  TrainingAttention training(Problem::parse("sq9 sk9 lq4,7 lk9,2 h2 d8 fp32"));
+  test::Operands longer = test::make_operands(Problem::parse("lq9,9 lk9,2 h2 d8 fp32"), 1);
+  try {
+    training.forward(without_lse(longer));
+    ADD_FAILURE() << "18 rows were accepted";
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(error.field(), "q") << error.what();
+  }
+}
+
 TEST(TrainingAttention, NoRowsAreFine) {
   const Problem problem = Problem::parse("b0 s9 h2 d8 fp32");
   TrainingAttention training(problem);
