@@ -316,5 +316,20 @@ TEST_F(BfmmlaExp, OfNoNumberIsNothing) {
   EXPECT_EQ(sum[4], 8.0F);
 }
 
+// In units of an integer's last place, where one that is infinite makes no number of a score of 0.
+TEST_F(BfmmlaExp, TakeALargeScaleUpToWhereItHasRoom) {
+  float x[8 * 12] = {}, base[12] = {}, sum[12] = {};
+  std::uint16_t p[8 * 12];
+  const auto take = [&](float scale) {
+    return Tested::put_exponentials(ShortExp(), 8, x, scale, base, sum, p);
+  };
+  ASSERT_TRUE(take(kExpLargestScale));
+  EXPECT_EQ(bf16_to_float(p[0]), 1.0F);
+  EXPECT_EQ(sum[0], 8.0F);
+  EXPECT_FALSE(take(2 * kExpLargestScale));
+  EXPECT_FALSE(take(1e37F));
+  EXPECT_EQ(sum[0], 8.0F);
+}
+
 }  // namespace
 }  // namespace strobe::cpu::bfmmla

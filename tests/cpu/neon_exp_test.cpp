@@ -83,5 +83,23 @@ TEST(NeonExp, DoesNotTakeALargeBase) {
   EXPECT_FALSE(takes());
 }
 
+// The smallest score that has a power, and so whatever is hidden, must be a number for every base.
+TEST(NeonExp, TakesASmallScaleUpToWhereTheLeastScoreHasRoom) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const auto take = [](float scale, float(&p)[24]) {
+    float x[24] = {};
+    x[12] = x[13] = -kInf;
+    const float base[12] = {0, kExpLargestBase, kInf, -kExpLargestBase};
+    float sum[12] = {};
+    return NeonFmaEngine::take_exponentials(PreciseExp(), 2, x, scale, base, sum, p);
+  };
+  float p[24];
+  ASSERT_TRUE(take(kExpSmallestScale, p));
+  EXPECT_EQ(p[0], 1.0F);
+  for (const int hidden : {1, 2, 12, 13, 14}) EXPECT_EQ(p[hidden], 0.0F) << hidden;
+  EXPECT_FALSE(take(kExpSmallestScale / 2, p));
+  EXPECT_FALSE(take(1e-37F, p));
+}
+
 }  // namespace
 }  // namespace strobe::cpu::neon

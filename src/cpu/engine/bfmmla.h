@@ -190,6 +190,7 @@ struct BfmmlaEngine {
   static bool put_exponentials(ShortExp, std::int64_t rows, const float* scores, float scale,
                                const float* base, float* row_sum,
                                void* block) requires(terms == 1) {
+    if (scale > kExpLargestScale) return false;
     exp_rows_to_bf16(rows, scores, scale, base, row_sum, static_cast<std::uint16_t*>(block));
     return true;
   }

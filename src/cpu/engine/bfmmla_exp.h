@@ -147,9 +147,13 @@ struct ShortExpAddends {
 };
 #undef STROBE_EACH
 
+/// Up to here a scale in units of an integer's last place is finite. An infinite one would make no
+/// number, and so 0, of the largest score of a row, where that is 0.
+constexpr float kExpLargestScale = 0x1p104F;
+
 /// p[rows / 4][12 queries][4] = e^(scale * x[rows][12] - base[12]) within 7e-6, and 0 below 2^-127
 /// or of what is no number; adds the sum of its rows, before they are rounded, to sum[12]. A
-/// multiple of eight rows.
+/// multiple of eight rows. scale <= kExpLargestScale.
 inline void exp_rows_to_bf16(std::int64_t all_rows, const float* scores, float scale,
                              const float* base, float* sums, std::uint16_t* block) {
   constexpr float kLog2E = 1.44269504F;

@@ -153,10 +153,14 @@ struct ExpLanes {
 /// Up to here the power next to a result is found.
 constexpr float kExpLargestBase = 0x1p20F;
 
+/// From here on `least` is finite for every base. Were it infinite, so would scores be that are no
+/// smaller, and what is left of their distance from a base no number.
+constexpr float kExpSmallestScale = 0x1p-106F;
+
 /// p[rows][12] = e^(scale * x[rows][12] - base[12]) as PreciseExp has it, if not to the last bit,
 /// but 0 below -87.7; adds the sum of its rows to sum[12]. An even number of rows, at least two. p
-/// may be x. scale > 0; a base is at most kExpLargestBase in size, or infinite, of a row that saw
-/// nothing.
+/// may be x. scale >= kExpSmallestScale; a base is at most kExpLargestBase in size, or infinite, of
+/// a row that saw nothing.
 inline void exp_rows_12(std::int64_t rows, const float* x, float scale, const float* base,
                         float* sum, float* p) {
   constexpr float kLog2E = 1.44269504F;

@@ -43,6 +43,7 @@ struct NeonFmaEngine : FmaEngine<Zeros::multiply> {
 
   static bool take_exponentials(PreciseExp, std::int64_t rows, const float* scores, float scale,
                                 const float* base, float* row_sum, float* p) {
+    if (scale < kExpSmallestScale) return false;
     for (int lane = 0; lane < kPanel; ++lane) {
       const float size = base[lane] < 0 ? -base[lane] : base[lane];
       if (size > kExpLargestBase && size < __builtin_inff()) return false;
