@@ -321,15 +321,18 @@ json provenance_record(int threads, int gpu) {
 
 RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)), force_(force) {
   if (path_.empty() || path_ == "-") return;
-  if (!force && std::filesystem::exists(path_)) {
+  const bool there = std::filesystem::exists(path_);
+  if (there && !force) {
     throw InvalidArgument(
         "--json",
         fmt::format("'{}' exists already; name another file, or add --force to replace it", path_));
   }
   if (std::filesystem::is_directory(path_))
     throw InvalidArgument("--json", fmt::format("'{}' is a folder; name a file", path_));
-  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
-  if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) fail_to_write(path_);
+  // Many may write to a device, such as /dev/null, but few to its folder.
+  const std::filesystem::path file = path_;
+  const std::filesystem::path written = there ? file : file.parent_path() / ".";
+  if (access(written.c_str(), W_OK) != 0) fail_to_write(path_);
 }
 
 void RecordWriter::write(const Benchmark& benchmark, const Peaks& peaks) {

@@ -1,11 +1,13 @@
 #include "report/record.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "report/text.h"
+#include "strobe/error.h"
 #include "strobe/registry.h"
 #include "verify/verify.h"
 
@@ -121,6 +123,22 @@ TEST(Record, OfWhatCouldNotRunSaysWhy) {
   EXPECT_EQ(record["status"], "out-of-memory");
   EXPECT_EQ(record["reason"], "no room");
   EXPECT_FALSE(record.contains("ms"));
+}
+
+/// As a user who is not root. Ends the process, with 2 if the path is refused.
+[[noreturn]] void write_as_anybody(const std::string& path) {
+  if (geteuid() == 0 && setuid(65534) != 0) _exit(1);
+  try {
+    RecordWriter(path, true).write(json::object());
+  } catch (const InvalidArgument&) {
+    _exit(2);
+  }
+  _exit(0);
+}
+
+TEST(RecordWriter, AFileThatIsThereNeedsNoFolderThatCanBeWritten) {
+  EXPECT_EXIT(write_as_anybody("/dev/null"), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(write_as_anybody("/dev/strobe_record_test"), testing::ExitedWithCode(2), "");
 }
 
 }  // namespace
