@@ -13,6 +13,7 @@
 #include "report/table.h"
 #include "report/text.h"
 #include "strobe/error.h"
+#include "strobe/registry.h"
 #include "verify/grid.h"
 
 namespace strobe::cli {
@@ -150,16 +151,11 @@ struct Tally {
 };
 
 void print_failure(std::FILE* text, const lab::Case& what, const lab::Report& report) {
-  std::string options;
-  if (report.device.index > 0) options += fmt::format(" --device {}", to_string(report.device));
-  if (report.options.tf32) options += " --tf32";
-  if (report.options.deterministic) options += " --deterministic";
-  if (report.options.reference != SoftmaxReference::automatic)
-    options += fmt::format(" --reference {}", name_of(report.options.reference));
-  if (!report.options.variant.empty()) options += " --variant " + report.options.variant;
-  fmt::print(text, "{} {} on {}\n  {}\n  again: {}{}\n",
-             report.status == lab::Status::failed ? "FAIL" : "SKIP", report.implementation,
-             what.name(), report.reason, what.command(report.implementation), options);
+  fmt::print(text, "{} {} on {}\n  {}\n", report.status == lab::Status::failed ? "FAIL" : "SKIP",
+             report.implementation, what.name(), report.reason);
+  const std::string command =
+      what.command(Registry::instance().find(report.implementation), report.options);
+  if (!command.empty()) fmt::print(text, "  again: {}\n", command);
 }
 
 /// Accuracy of implementations against the oracle, on one problem or a grid of them.

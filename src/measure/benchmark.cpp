@@ -59,6 +59,7 @@ class Contender {
   void guarded(const F& body);
 
   void run_forward();
+  std::string why_failed() const;
 
   /// The baseline computes in fp32, which TF32 cannot be held to.
   bool rounds_to_tf32() const {
@@ -160,10 +161,15 @@ void Contender::finish(Measurement measurement, const SpotCheck* check, bool alo
     if (rounds_to_tf32()) result_.accuracy.verdict = Verdict::not_checked;
     if (result_.accuracy.verdict != Verdict::fail) return;
     result_.status = Status::failed;
-    result_.reason =
-        fmt::format("{}; `strobe verify --impl {} --problem \"{}\"` checks every element",
-                    result_.accuracy.reason, result_.implementation, result_.problem.text());
+    result_.reason = why_failed();
   });
+}
+
+std::string Contender::why_failed() const {
+  const Case what{.problem = result_.problem, .inputs = operands_.what().inputs};
+  const std::string command = what.command(implementation_, options_);
+  if (command.empty()) return result_.accuracy.reason;
+  return fmt::format("{}; `{}` checks every element", result_.accuracy.reason, command);
 }
 
 }  // namespace

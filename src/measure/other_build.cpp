@@ -147,6 +147,8 @@ class Adapter final : public Implementation {
   std::string_view name() const override { return name_; }
   std::string_view summary() const override { return "the same, as another build has it"; }
   Device::Kind device() const override { return Device::Kind::cpu; }
+  /// The program has another of this name, its own.
+  Habits habits() const override { return {.guest = true}; }
 
   Support supports(const Problem& problem, const PlanOptions& /*options*/) const override {
     const strobe_problem c = to_c(problem);

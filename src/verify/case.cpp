@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "strobe/error.h"
+#include "verify/execution.h"
 
 namespace strobe::lab {
 namespace {
@@ -18,6 +19,19 @@ Enum parse(const char* field, std::string_view name, const std::vector<std::stri
         field, fmt::format("is '{}', allowed is one of {}", name, fmt::join(names, ", ")));
   }
   return static_cast<Enum>(found - names.begin());
+}
+
+/// How an implementation was asked to compute, as options of a command.
+std::string plan_text(Device device, const PlanOptions& options) {
+  std::string text;
+  if (device.index > 0) text += fmt::format(" --device {}", to_string(device));
+  if (options.tf32) text += " --tf32";
+  if (options.deterministic) text += " --deterministic";
+  if (options.reference != SoftmaxReference::automatic) {
+    text += fmt::format(" --reference {}", strobe::name_of(options.reference));
+  }
+  if (!options.variant.empty()) text += fmt::format(" --variant {}", options.variant);
+  return text;
 }
 
 }  // namespace
@@ -61,9 +75,11 @@ std::string Case::name() const {
   return name;
 }
 
-std::string Case::command(std::string_view implementation) const {
-  std::string line = fmt::format("strobe verify --problem \"{}\" --impl {} --pass {}",
-                                 problem.text(), implementation, strobe::name_of(problem.pass));
+std::string Case::command(const Implementation& implementation, const PlanOptions& options) const {
+  if (implementation.habits().guest) return "";
+  std::string line =
+      fmt::format("strobe verify --problem \"{}\" --impl {} --pass {}", problem.text(),
+                  full_name(implementation), strobe::name_of(problem.pass));
   if (inputs.scale != 1) line += fmt::format(" --inputs-scale {}", inputs.scale);
   if (inputs.distribution != Distribution::normal) {
     line += fmt::format(" --distribution {}", name_of(inputs.distribution));
@@ -73,7 +89,7 @@ std::string Case::command(std::string_view implementation) const {
   }
   if (inputs.masked_bias) line += " --masked-bias";
   if (inputs.seed != 0) line += fmt::format(" --seed {}", inputs.seed);
-  return line;
+  return line + plan_text(device_of(implementation, options), options);
 }
 
 }  // namespace strobe::lab

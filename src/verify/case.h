@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "strobe/implementation.h"
 #include "strobe/problem.h"
 
 namespace strobe::lab {
@@ -47,8 +48,9 @@ struct Case {
   /// "b2 sq113 h4 d64 fp16 causal, x3, transposed, inputs 7".
   std::string name() const;
 
-  /// The command that runs this case again.
-  std::string command(std::string_view implementation) const;
+  /// The command that verifies this case again, planned in the same way; "" for a guest, which the
+  /// program does not have.
+  std::string command(const Implementation& implementation, const PlanOptions& options = {}) const;
 };
 
 std::string_view name_of(Storage storage);

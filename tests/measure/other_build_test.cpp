@@ -31,6 +31,11 @@ TEST(OtherBuild, SaysWhatIsMissingAsItselfWould) {
   EXPECT_FALSE(other.implementation("nobody")->supports(Problem::parse("s8 fp32")));
 }
 
+TEST(OtherBuild, IsAGuestOfTheProgram) {
+  const OtherBuild other(STROBE_LIBRARY);
+  EXPECT_TRUE(other.implementation("flash")->habits().guest);
+}
+
 TEST(OtherBuild, MustBeALibstrobe) {
   const std::string path = testing::TempDir() + "strobe_other_build_test.so";
   EXPECT_THROW(OtherBuild("/no/such/libstrobe.so"), Error);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "strobe/error.h"
+#include "strobe/registry.h"
 #include "verify/outputs.h"
 #include "verify/rows.h"
 
@@ -185,9 +186,40 @@ TEST(Case, NameAndCommandSayEverythingThatDiffers) {
   EXPECT_EQ(what.name(),
             "b2 sq5 h3 d8 fp16 bias:qk bwd, x3, opposed, sliced, masked bias, inputs 7");
   EXPECT_EQ(
-      what.command("flash"),
+      what.command(Registry::instance().find("flash")),
       "strobe verify --problem \"b2 sq5 h3 d8 fp16 bias:qk bwd\" --impl flash --pass backward "
       "--inputs-scale 3 --distribution opposed --storage sliced --masked-bias --seed 7");
+}
+
+/// Only named.
+class OnGpus final : public Implementation {
+ public:
+  explicit OnGpus(bool guest) : guest_(guest) {}
+  std::string_view name() const override { return "x"; }
+  std::string_view summary() const override { return "for tests"; }
+  Device::Kind device() const override { return Device::Kind::cuda; }
+  Support supports(const Problem&, const PlanOptions&) const override { return {}; }
+  Habits habits() const override { return {.guest = guest_}; }
+
+ private:
+  Plan make_plan(const Problem&, const PlanOptions&) const override { return {}; }
+  void execute(const Plan&, const Tensors&, void*, Stream) const override {}
+  bool guest_;
+};
+
+TEST(Case, CommandSaysHowItWasPlanned) {
+  const Case what = case_of("s8 d8 bf16");
+  const std::string usual =
+      "strobe verify --problem \"b1 sq8 h1 d8 bf16\" --impl cuda:x --pass forward";
+  EXPECT_EQ(what.command(OnGpus(false)), usual);
+  EXPECT_EQ(
+      what.command(OnGpus(false), {.device = 1,
+                                   .tf32 = true,
+                                   .deterministic = true,
+                                   .reference = SoftmaxReference::running,
+                                   .variant = "64x64/2/1"}),
+      usual + " --device cuda:1 --tf32 --deterministic --reference running --variant 64x64/2/1");
+  EXPECT_EQ(what.command(OnGpus(true)), "") << "the program has no guests";
 }
 
 }  // namespace
