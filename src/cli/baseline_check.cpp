@@ -96,16 +96,22 @@ std::vector<Expectation> expectations(const std::vector<json>& records) {
   return expected;
 }
 
-/// As the baseline was measured.
-lab::SamplingPolicy policy_of(const json& record) {
+json sampling_of(const json& record) {
+  return record.value("sampling", json::object());
+}
+
+/// As the baseline was measured; what caches each kind of device began with, its own records say.
+lab::SamplingPolicy policy_of(const std::vector<json>& records) {
   lab::SamplingPolicy policy;
-  const json sampling = record.value("sampling", json::object());
+  const json sampling = sampling_of(records.front());
   policy.budget_s = sampling.value("budget_s", policy.budget_s);
   policy.min_samples = sampling.value("min_samples", policy.min_samples);
   policy.max_samples = sampling.value("max_samples", policy.max_samples);
-  const auto cache = lab::parse_cache(sampling.value("cache", "warm")).value_or(lab::Cache::warm);
-  const bool cpu = record.value("device", "cpu") == "cpu";
-  (cpu ? policy.cache : policy.gpu_cache) = cache;
+  for (const json& record : records) {
+    const bool cpu = record.value("device", "cpu") == "cpu";
+    (cpu ? policy.cache : policy.gpu_cache) =
+        lab::parse_cache(sampling_of(record).value("cache", "warm")).value_or(lab::Cache::warm);
+  }
   return policy;
 }
 
@@ -121,9 +127,9 @@ std::string why_alone(const Implementation& implementation) {
 /// How a check is measured: beside the library that was saved, or alone, against its records.
 class Checker {
  public:
-  Checker(const json& record, double threshold)
-      : options_{.threads = record.at("machine").value("threads", 0)},
-        policy_(policy_of(record)),
+  Checker(const std::vector<json>& records, double threshold)
+      : options_{.threads = records.front().at("machine").value("threads", 0)},
+        policy_(policy_of(records)),
         threshold_(threshold) {}
 
   /// Says why if it cannot.
@@ -305,7 +311,7 @@ int check(const CheckOptions& options) {
   const std::vector<Expectation> expected = expectations(saved);
   lab::RecordWriter records = options.output.records();
 
-  Checker checker(first, options.threshold());
+  Checker checker(saved, options.threshold());
   if (same && !options.records_only) checker.use_library(options.baseline.library());
   std::vector<Verdict> verdicts = checker.judge(expected);
   confirm(verdicts, checker);

@@ -131,6 +131,30 @@ TEST_F(Baseline, JudgesByRecordsWhatRunsOnAGpu) {
       << checked.out << checked.err;
 }
 
+TEST_F(Baseline, MeasuresEachDeviceFromTheCachesOfItsRecords) {
+  const std::string on_gpu = "export STROBE_CUDA_DRIVER=" STROBE_FAKE_GPU "; strobe baseline ";
+  const std::string where = " mine --dir " + folder_;
+  const Outcome saved = shell(on_gpu + "save" + where +
+                              " --problem 'b1 s64 h2 d16 fp32' --impl flash,standard --repeats 16");
+  ASSERT_EQ(saved.status, 0) << saved.err;
+  edit("mine", [](json& record) {
+    if (record["implementation"] == "standard") return;
+    record["implementation"] = "cuda:flash";
+    record["device"] = "cuda:0";
+    record["sampling"]["cache"] = "cold";
+  });
+  for (const char* cpu_cache : {"warm", "cold"}) {
+    edit("mine", [&](json& record) {
+      if (record["device"] == "cpu") record["sampling"]["cache"] = cpu_cache;
+    });
+    const Outcome checked = shell(on_gpu + "check --json -" + where);
+    const auto records = lines(checked.out);
+    ASSERT_EQ(records.size(), 2u) << checked.err;
+    EXPECT_EQ(records[0]["sampling"]["cache"], "cold") << records[0];
+    EXPECT_EQ(records[1]["sampling"]["cache"], cpu_cache) << records[1];
+  }
+}
+
 TEST_F(Baseline, IsNotReplacedUnlessForced) {
   ASSERT_EQ(baseline(kSave).status, 0);
   const std::string before = read_file(file("mine"));
