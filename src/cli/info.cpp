@@ -79,9 +79,9 @@ void show_peaks(const Text& text, const lab::Peaks& peaks) {
   const std::string whose = cpu ? fmt::format("Peaks, measured with {} threads", peaks.threads)
                                 : fmt::format("Peaks of {}", to_string(peaks.device));
   fmt::print(text.out(),
-             "\n{}; strobe info --measure does it again\n"
+             "\n{}; {} does it again\n"
              "Multiply-adds are summed in fp32, those of int8 in int32\n",
-             whose);
+             whose, lab::measuring_command(peaks));
   if (peaks.flops_per_second.empty()) text.line("  none", "they could not be measured");
   for (const auto& [dtype, best] : peaks.flops_per_second) {
     text.line(fmt::format("  {}", name_of(dtype)).c_str(), rates_text(peaks, dtype));

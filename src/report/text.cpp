@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "measure/roofline.h"
+#include "strobe/machine.h"
 
 namespace strobe::lab {
 
@@ -74,6 +75,12 @@ std::string slowdown_text(const Benchmark& result) {
                      result.implementation, fmt::join(reasons, ", "));
 }
 
+std::string measuring_command(const Peaks& peaks) {
+  const bool usual = peaks.device.kind != Device::Kind::cpu || peaks.threads == machine().cores;
+  return usual ? "strobe info --measure"
+               : fmt::format("strobe info --measure --threads {}", peaks.threads);
+}
+
 std::string low_peak_text(const Benchmark& result, const Peaks& peaks) {
   constexpr double kOfChance = 1.03;  // by which a peak and a result may differ in quiet moments
   if (!result.timed()) return "";
@@ -82,8 +89,9 @@ std::string low_peak_text(const Benchmark& result, const Peaks& peaks) {
   if (roof.memory_bound() || roof.peak_flops <= 0 || rate < kOfChance * roof.peak_flops) return "";
   return fmt::format(
       "{} reaches {:.0f} % of the peak of {}, which was measured when the machine was slower; "
-      "strobe info --measure measures it again",
-      result.implementation, 100 * rate / roof.peak_flops, to_string(result.device));
+      "{} measures it again",
+      result.implementation, 100 * rate / roof.peak_flops, to_string(result.device),
+      measuring_command(peaks));
 }
 
 }  // namespace strobe::lab

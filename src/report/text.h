@@ -35,6 +35,9 @@ std::string state_text(const DeviceState& state);
 /// nothing did.
 std::string slowdown_text(const Benchmark& result);
 
+/// The command that measures these peaks again: those of the CPU are kept by the number of threads.
+std::string measuring_command(const Peaks& peaks);
+
 /// A sentence that says so if the result is faster than the peak that was measured of its device,
 /// which then was measured at a bad moment; else "".
 std::string low_peak_text(const Benchmark& result, const Peaks& peaks);

@@ -1,5 +1,6 @@
 #include "report/record.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 
 #include "report/text.h"
 #include "strobe/error.h"
+#include "strobe/machine.h"
 #include "strobe/registry.h"
 #include "verify/verify.h"
 
@@ -80,9 +82,9 @@ TEST(Record, MoreThanThePeakSpeaksAgainstThePeak) {
   b.measurement.ms = summarize(b.measurement.samples_ms);
   b.flops = 4e9;
   const auto of_peak = [&](double peak, double copy_rate) {
-    return low_peak_text(
-        b,
-        {.threads = 2, .flops_per_second = {{DType::fp32, peak}}, .copy = {{1 << 20, copy_rate}}});
+    return low_peak_text(b, {.threads = machine().cores,
+                             .flops_per_second = {{DType::fp32, peak}},
+                             .copy = {{1 << 20, copy_rate}}});
   };
   EXPECT_EQ(of_peak(1.96e12, 1e18), "") << "2 % may be chance";
   EXPECT_EQ(of_peak(1e12, 1e18),
@@ -90,6 +92,15 @@ TEST(Record, MoreThanThePeakSpeaksAgainstThePeak) {
             "slower; strobe info --measure measures it again");
   EXPECT_EQ(of_peak(1e12, 1), "") << "caches may be faster than a copy";
   EXPECT_EQ(of_peak(0, 1e18), "") << "no peak is known";
+}
+
+TEST(Record, PeaksAreMeasuredAgainWithAsManyThreads) {
+  const int usual = machine().cores;
+  const Device gpu{Device::Kind::cuda, 0};
+  EXPECT_EQ(measuring_command({.threads = usual}), "strobe info --measure");
+  EXPECT_EQ(measuring_command({.threads = 1 + usual}),
+            fmt::format("strobe info --measure --threads {}", 1 + usual));
+  EXPECT_EQ(measuring_command({.device = gpu, .threads = 1 + usual}), "strobe info --measure");
 }
 
 TEST(Record, HasWhatAGpuToldOfItselfAndNothingElse) {
