@@ -106,15 +106,14 @@ std::string trace_file(const Problem& problem) {
 
 /// What a call of each pass does, after everything is timed: what looks on has no part in the
 /// times.
-void write_trace(const std::string& path, Recording plans, const BenchSubject& subject,
-                 const PlanOptions& options) {
+std::string trace_of(Recording plans, const BenchSubject& subject, const PlanOptions& options) {
   const lab::RecordedCalls calls =
       lab::with_plans(std::move(plans), lab::record_runs(*subject.implementation, subject.problem,
                                                          subject.passes, options, {.calls = 1}));
   if (!calls.device.refused.empty())
     fmt::print(stderr, "strobe: warning: the trace shows nothing of the GPU: {}\n",
                calls.device.refused);
-  write_output("--profile", path, lab::chrome_trace(lab::all_tracks(calls)).dump(1) + "\n");
+  return lab::chrome_trace(lab::all_tracks(calls)).dump(1) + "\n";
 }
 
 /// Times a pass, and shows and keeps what came of it.
@@ -186,7 +185,10 @@ BenchOutcome bench(const BenchOptions& options) {
     outcome.status = conclude(outcome.results.back());
     if (outcome.status != kDone) return outcome;
   }
-  if (!trace.empty()) write_trace(trace, std::move(plans), subject, plan_options);
+  if (!trace.empty()) {
+    write_output("--profile", trace, trace_of(std::move(plans), subject, plan_options),
+                 options.output.force);
+  }
   return outcome;
 }
 

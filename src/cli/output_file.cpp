@@ -1,5 +1,6 @@
 #include "cli/output_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -19,6 +20,20 @@ namespace {
 
 [[noreturn]] void refuse_to_write(const std::string& option, const std::string& path, int reason) {
   refuse_output(option, path, fmt::format("cannot be written: {}", std::strerror(reason)));
+}
+
+/// False, and errno, if the file could not be written whole.
+bool write_whole(std::FILE* file, std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  return std::fclose(file) == 0 && written;
+}
+
+/// Gives the draft the file's name; without `force` no other file loses it, and errno is EEXIST.
+bool publish(const char* draft, const char* path, bool force) {
+  if (force) return std::rename(draft, path) == 0;
+  if (renameat2(AT_FDCWD, draft, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return true;
+  // Some file systems, of networks above all, cannot do that, but have hard links.
+  return errno == EINVAL && link(draft, path) == 0 && std::remove(draft) == 0;
 }
 
 }  // namespace
@@ -62,16 +77,19 @@ void require_own_file(const std::string& option, const std::string& path, const 
   }
 }
 
-void write_output(const std::string& option, const std::string& path, std::string_view text) {
+void write_output(const std::string& option, const std::string& path, std::string_view text,
+                  bool force) {
   const std::string draft = fmt::format("{}.{}.tmp", path, getpid());
   std::FILE* file = std::fopen(draft.c_str(), "wx");
   if (file == nullptr) refuse_to_write(option, path, errno);
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = std::fclose(file) == 0;
-  if (written && closed && std::rename(draft.c_str(), path.c_str()) == 0) return;
+  const bool written = write_whole(file, text);
+  if (written && publish(draft.c_str(), path.c_str(), force)) return;
   const int reason = errno;
   std::remove(draft.c_str());
-  refuse_to_write(option, path, reason);
+  if (written && reason == EEXIST) {
+    refuse_output(option, path, "was made by another program meanwhile; name another file");
+  }
+  throw Error(fmt::format("{} '{}' cannot be written: {}", option, path, std::strerror(reason)));
 }
 
 }  // namespace strobe::cli

@@ -28,7 +28,9 @@ void require_own_file(const std::string& option, const std::string& path, const 
                       const std::string& other_path);
 
 /// Writes beside the file and then renames, so that a full disk costs nothing that was there.
-/// Throws InvalidArgument naming the option.
-void write_output(const std::string& option, const std::string& path, std::string_view text);
+/// Throws InvalidArgument naming the option if no file can be made there or, unless `force`, if one
+/// is there by now, and Error for what goes wrong while writing.
+void write_output(const std::string& option, const std::string& path, std::string_view text,
+                  bool force);
 
 }  // namespace strobe::cli

@@ -12,7 +12,7 @@ constexpr const char* kOption = "--out";
 
 }  // namespace
 
-OutputFolder::OutputFolder(std::string path, bool force) : path_(std::move(path)) {
+OutputFolder::OutputFolder(std::string path, bool force) : path_(std::move(path)), force_(force) {
   const auto refuse = [this](const std::string& why) {
     throw InvalidArgument(kOption, fmt::format("'{}' {}", path_.string(), why));
   };
@@ -31,7 +31,7 @@ OutputFolder::OutputFolder(std::string path, bool force) : path_(std::move(path)
 void OutputFolder::write(const std::string& name, const std::string& text) {
   std::error_code error;
   std::filesystem::create_directories(path_, error);  // what is wrong with it shows below
-  write_output(kOption, path_ / name, text);
+  write_output(kOption, path_ / name, text, force_);
 }
 
 bool OutputFolder::holds(const std::filesystem::path& file) const {
@@ -39,6 +39,7 @@ bool OutputFolder::holds(const std::filesystem::path& file) const {
 }
 
 void OutputFolder::leave_out(const std::string& name) {
+  if (!force_) return;  // there was no earlier run
   std::error_code none;
   std::filesystem::remove(path_ / name, none);
 }

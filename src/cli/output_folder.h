@@ -12,7 +12,7 @@ class OutputFolder {
   /// folder.
   OutputFolder(std::string path, bool force);
 
-  /// Replaces the file of this name, and touches no other.
+  /// Writes the file of this name, replacing it if files are to be replaced, and touches no other.
   void write(const std::string& name, const std::string& text);
 
   /// Takes the file of this name away, which would be an earlier run's.
@@ -25,6 +25,7 @@ class OutputFolder {
 
  private:
   std::filesystem::path path_;
+  bool force_;
 };
 
 }  // namespace strobe::cli

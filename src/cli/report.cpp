@@ -56,7 +56,7 @@ int report(const ReportOptions& o) {
   check_output(o);
   const std::vector<nlohmann::json> records = read_all(o.records);
   const std::string page = lab::render_page(records, o.page);
-  write_output("-o", o.output, page);
+  write_output("-o", o.output, page, o.force);
   fmt::print("Wrote {} ({}).\n", o.output, lab::bytes_text(static_cast<std::int64_t>(page.size())));
   return kDone;
 }

@@ -43,7 +43,8 @@ void require_outputs(const SweepOptions& options) {
 }
 
 void write_csv(const SweepOptions& options, const std::vector<nlohmann::json>& records) {
-  if (!options.csv.empty()) write_output("--csv", options.csv, lab::csv_of(records));
+  if (options.csv.empty()) return;
+  write_output("--csv", options.csv, lab::csv_of(records), options.force);
 }
 
 }  // namespace strobe::cli

@@ -240,6 +240,15 @@ TEST(Sweep, WritesCsv) {
   }
 }
 
+TEST(Sweep, ADiskThatFillsWhileCsvIsWrittenIsNoWrongUsage) {
+  const std::string sweep = "strobe " + kSmallSweep + "-o records ";
+  const Outcome outcome = shell(sweep + ">/dev/null 2>&1; (trap '' XFSZ; ulimit -f 1; " + sweep +
+                                "--csv table.csv >/dev/null); status=$?; ls; exit $status");
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "--csv 'table.csv' cannot be written: ")) << outcome.err;
+  EXPECT_EQ(outcome.out, "records\n") << "nothing else is left";
+}
+
 TEST(Sweep, DrawsPlots) {
   if (std::system("command -v gnuplot >/dev/null") != 0) GTEST_SKIP() << "there is no gnuplot";
   const std::string path = fresh_path("records"), folder = path + ".plots";
