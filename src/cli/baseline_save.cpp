@@ -77,12 +77,12 @@ std::vector<lab::Benchmark> measure(const SaveOptions& options) {
 
 int save(const SaveOptions& options) {
   const std::string path = options.baseline.records();
-  if (!options.force && std::filesystem::exists(path)) {
+  std::error_code error;  // what is wrong shows when it is to be written
+  if (!options.force && std::filesystem::exists(path, error)) {
     throw InvalidArgument("NAME", fmt::format("is '{}', which exists already ({}); choose another "
                                               "name, or add --force to replace it",
                                               options.baseline.name, path));
   }
-  std::error_code error;
   std::filesystem::create_directories(options.baseline.folder, error);
   lab::RecordWriter records(path, true);  // says now if it cannot be written
   const std::vector<lab::Benchmark> results = measure(options);

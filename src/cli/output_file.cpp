@@ -39,20 +39,30 @@ bool publish(const char* draft, const char* path, bool force) {
 }  // namespace
 
 std::filesystem::path existing_part(std::filesystem::path folder) {
-  while (!folder.empty() && !std::filesystem::exists(folder)) folder = folder.parent_path();
+  namespace fs = std::filesystem;
+  std::error_code none;
+  while (!folder.empty() && fs::status(folder, none).type() == fs::file_type::not_found)
+    folder = folder.parent_path();
   return folder;
 }
 
+bool is_there(const std::string& option, const std::string& path) {
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::none) refuse_to_write(option, path, error.value());
+  return type != std::filesystem::file_type::not_found;
+}
+
 void require_writable(const std::string& option, const std::string& path,
-                      std::filesystem::path folder) {
-  if (folder.empty()) folder = ".";
-  if (access(folder.c_str(), W_OK) != 0) refuse_to_write(option, path, errno);
+                      const std::filesystem::path& folder) {
+  const std::filesystem::path in_it = folder / ".";  // which a file does not have
+  if (access(in_it.c_str(), W_OK) != 0) refuse_to_write(option, path, errno);
 }
 
 void require_output(const std::string& option, const std::string& path, bool force) {
   namespace fs = std::filesystem;
   std::error_code none;
-  if (fs::exists(path, none)) {
+  if (is_there(option, path)) {
     if (!fs::is_regular_file(path, none)) refuse_output(option, path, "is not a file");
     if (!force) {
       refuse_output(option, path,
@@ -64,7 +74,10 @@ void require_output(const std::string& option, const std::string& path, bool for
 
 bool same_place(const std::filesystem::path& one, const std::filesystem::path& other) {
   const auto place = [](const std::filesystem::path& path) {
-    const auto whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+    std::error_code error;
+    const auto absolute = std::filesystem::absolute(path, error);
+    auto whole = std::filesystem::weakly_canonical(absolute, error);
+    if (error) whole = absolute.lexically_normal();
     return whole.has_filename() ? whole : whole.parent_path();  // "folder/"
   };
   return place(one) == place(other);

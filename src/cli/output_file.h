@@ -10,10 +10,14 @@ namespace strobe::cli {
 /// The folder that is there of a path that is to be made.
 std::filesystem::path existing_part(std::filesystem::path folder);
 
+/// Whether anything is at `path`. Throws InvalidArgument naming the option where that cannot be
+/// found out, and so nothing written either.
+bool is_there(const std::string& option, const std::string& path);
+
 /// What cannot be written is better known before the work than after it: throws InvalidArgument
 /// naming the option if nothing can be made in `folder` for `path`.
 void require_writable(const std::string& option, const std::string& path,
-                      std::filesystem::path folder);
+                      const std::filesystem::path& folder);
 
 /// Before any work: throws InvalidArgument naming the option if `path` exists and is not to be
 /// replaced, is not a file, or lies where nothing can be written.

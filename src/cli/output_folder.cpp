@@ -17,8 +17,9 @@ OutputFolder::OutputFolder(std::string path, bool force) : path_(std::move(path)
     throw InvalidArgument(kOption, fmt::format("'{}' {}", path_.string(), why));
   };
   if (path_.empty()) refuse("is no name; give a folder that is to be made");
-  if (std::filesystem::exists(path_)) {
-    if (!std::filesystem::is_directory(path_)) refuse("is not a folder");
+  std::error_code none;
+  if (is_there(kOption, path_)) {
+    if (!std::filesystem::is_directory(path_, none)) refuse("is not a folder");
     if (!force) {
       refuse(
           "exists already; name another folder, or add --force to replace the files in it that "
@@ -35,7 +36,8 @@ void OutputFolder::write(const std::string& name, const std::string& text) {
 }
 
 bool OutputFolder::holds(const std::filesystem::path& file) const {
-  return same_place(std::filesystem::absolute(file).parent_path(), path_);
+  const std::filesystem::path folder = file.parent_path();
+  return same_place(folder.empty() ? "." : folder, path_);
 }
 
 void OutputFolder::leave_out(const std::string& name) {

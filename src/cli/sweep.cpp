@@ -76,7 +76,8 @@ std::vector<lab::Point> points_at(const Sweep& sweep, std::int64_t shrink) {
 /// By how much the sweep that the file holds was shortened: going on with it must not depend on
 /// how fast the machine seems this time.
 std::optional<std::int64_t> recorded_shrink(const SweepOptions& options) {
-  if (options.force || !std::filesystem::exists(options.records_path())) return std::nullopt;
+  std::error_code none;  // what is wrong with it is said when it is opened
+  if (options.force || !std::filesystem::exists(options.records_path(), none)) return std::nullopt;
   const lab::RecordLog log(options.records_path(), false);
   const json::json_pointer place("/sweep/shrink");
   if (log.records().empty() || !log.records().front().contains(place)) return std::nullopt;

@@ -13,7 +13,7 @@ namespace strobe::cli {
 namespace {
 
 void require_free(const char* option, const std::string& path) {
-  if (!std::filesystem::exists(path)) return;
+  if (!is_there(option, path)) return;
   throw InvalidArgument(
       option,
       fmt::format("'{}' exists already; name another or remove it (--force replaces it, and "
@@ -25,8 +25,9 @@ void require_free(const char* option, const std::string& path) {
 
 void require_outputs(const SweepOptions& options) {
   require_own_file("--csv", options.csv, "--output", options.records_path());
-  if (!options.plots.empty() && std::filesystem::exists(options.plots) &&
-      !std::filesystem::is_directory(options.plots)) {
+  std::error_code none;
+  if (!options.plots.empty() && is_there("--plots", options.plots) &&
+      !std::filesystem::is_directory(options.plots, none)) {
     throw InvalidArgument("--plots", fmt::format("'{}' is not a folder", options.plots));
   }
   if (!options.csv.empty()) {

@@ -156,9 +156,9 @@ json product_record(const ProductResult& product) {
           {"tflops", {{"p50", tflops(product.ms.median)}, {"best", tflops(product.ms.min)}}}};
 }
 
-[[noreturn]] void fail_to_write(const std::string& path) {
+[[noreturn]] void fail_to_write(const std::string& path, int reason) {
   throw InvalidArgument("--json",
-                        fmt::format("'{}' cannot be written: {}", path, std::strerror(errno)));
+                        fmt::format("'{}' cannot be written: {}", path, std::strerror(reason)));
 }
 
 }  // namespace
@@ -321,18 +321,21 @@ json provenance_record(int threads, int gpu) {
 
 RecordWriter::RecordWriter(std::string path, bool force) : path_(std::move(path)), force_(force) {
   if (path_.empty() || path_ == "-") return;
-  const bool there = std::filesystem::exists(path_);
+  std::error_code error;
+  const auto type = std::filesystem::status(path_, error).type();
+  if (type == std::filesystem::file_type::none) fail_to_write(path_, error.value());
+  const bool there = type != std::filesystem::file_type::not_found;
   if (there && !force) {
     throw InvalidArgument(
         "--json",
         fmt::format("'{}' exists already; name another file, or add --force to replace it", path_));
   }
-  if (std::filesystem::is_directory(path_))
+  if (type == std::filesystem::file_type::directory)
     throw InvalidArgument("--json", fmt::format("'{}' is a folder; name a file", path_));
   // Many may write to a device, such as /dev/null, but few to its folder.
   const std::filesystem::path file = path_;
   const std::filesystem::path written = there ? file : file.parent_path() / ".";
-  if (access(written.c_str(), W_OK) != 0) fail_to_write(path_);
+  if (access(written.c_str(), W_OK) != 0) fail_to_write(path_, errno);
 }
 
 void RecordWriter::write(const Benchmark& benchmark, const Peaks& peaks) {
@@ -348,7 +351,7 @@ void RecordWriter::write(const json& record) {
   if (!file_) {
     // "x": should another program have made the file by now, it is not ours to write.
     file_.reset(path_ == "-" ? stdout : std::fopen(path_.c_str(), force_ ? "w" : "wx"));
-    if (!file_) fail_to_write(path_);
+    if (!file_) fail_to_write(path_, errno);
   }
   const std::string line = record.dump() + "\n";
   const bool written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size();

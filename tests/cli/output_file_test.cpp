@@ -4,7 +4,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
+#include "cli/output_folder.h"
 #include "cli/program.h"
 #include "strobe/error.h"
 
@@ -35,6 +38,36 @@ TEST(OutputFile, WhatAppearedMeanwhileIsReplacedOnlyByForce) {
   cli::write_output("-o", folder + "/other", "other\n", false);
   EXPECT_EQ(read_file(folder + "/other"), "other\n");
   EXPECT_EQ(count_files(folder), 2);
+}
+
+/// Paths at which nothing can be, each for another reason. Root may search every folder, so that
+/// one that may not be searched is not among them.
+std::vector<std::string> impossible_paths() {
+  const std::string folder = folder_with_file();
+  fs::create_symlink("loop", folder + "/loop");
+  return {folder + "/precious/x", folder + "/loop", folder + "/loop/x",
+          folder + "/" + std::string(300, 'x')};
+}
+
+TEST(OutputFile, WhereNothingCanBeIsRefusedInASentence) {
+  for (const std::string& path : impossible_paths()) {
+    EXPECT_THROW(cli::require_output("-o", path, false), InvalidArgument) << path;
+    EXPECT_THROW(cli::OutputFolder(path, false), InvalidArgument) << path;
+    for (const std::string& command :
+         {"info --json " + path, "sweep --dry-run --csv " + path, "sweep --dry-run --plots " + path,
+          "sweep --seqlen 8 -o " + path, "baseline save x --dir " + path}) {
+      const Outcome outcome = strobe(command);
+      EXPECT_EQ(outcome.status, 2) << command << ": " << outcome.err;
+      EXPECT_TRUE(contains(outcome.err, "cannot be written: ")) << outcome.err;
+    }
+  }
+}
+
+TEST(OutputFile, PathsWhereNothingCanBeCanBeCompared) {
+  for (const std::string& path : impossible_paths()) {
+    EXPECT_TRUE(cli::same_place(path, path)) << path;
+    EXPECT_FALSE(cli::same_place(path, path + "y")) << path;
+  }
 }
 
 }  // namespace
