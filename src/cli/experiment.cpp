@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/options.h"
+#include "cli/output_file.h"
 #include "cli/output_folder.h"
 #include "cli/run.h"
 #include "cli/run_options.h"
@@ -81,6 +82,17 @@ void write_findings(OutputFolder& folder, lab::RecordWriter& writer, const std::
   }
 }
 
+/// Of records in a file: those on the standard output are in nobody's way.
+void require_apart(const std::string& records, const OutputFolder& folder) {
+  if (records.empty() || records == "-") return;
+  require_own_file("--json", records, "--out", folder.path());
+  if (!folder.holds(records)) return;
+  throw InvalidArgument("--json", fmt::format("'{}' lies in the folder of --out, which has every "
+                                              "record already; leave it out, or name a file "
+                                              "elsewhere",
+                                              records));
+}
+
 int exit_status(const lab::Findings& findings) {
   for (const lab::Expectation& each : findings.expectations) {
     if (each.conclusion == lab::Conclusion::failed) return kCheckFailed;
@@ -101,12 +113,7 @@ int experiment(const ExperimentOptions& options) {
   const std::string path =
       options.folder.empty() ? fmt::format("experiment_{}", chosen.name) : options.folder;
   OutputFolder folder(path, options.output.force);
-  if (!options.output.json.empty() && folder.holds(options.output.json)) {
-    throw InvalidArgument("--json", fmt::format("'{}' lies in the folder of --out, which has every "
-                                                "record already; leave it out, or name a file "
-                                                "elsewhere",
-                                                options.output.json));
-  }
+  require_apart(options.output.json, folder);
   lab::RecordWriter writer = options.output.records();
   lab::ExperimentSetup setup = setup_of(options);
   Progress progress(1);

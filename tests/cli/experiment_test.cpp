@@ -81,6 +81,20 @@ TEST(Experiment, ReplacesNothingUnlessAsked) {
   EXPECT_TRUE(contains(read_file(folder + "/summary.txt"), "accumulation: "));
 }
 
+TEST(Experiment, RecordsAndFolderKeepApart) {
+  const std::string folder = fresh_path("folder");
+  for (const std::string& spelled :
+       {folder, folder + "/", folder + "/../" + folder.substr(folder.rfind('/') + 1)}) {
+    expect_experiment_refusal("accumulation --quick --out " + folder + " --json " + spelled, 2,
+                              {"--json", "--out"});
+    EXPECT_FALSE(std::filesystem::exists(folder));
+  }
+  const Outcome outcome = shell(
+      "strobe experiment accumulation --quick --out . --force --json - && test -f results.jsonl");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(lines(outcome.out).at(0)["experiment"], "accumulation");
+}
+
 TEST(Experiment, CompilesWithoutAGpu) {
   const std::string folder = fresh_path("folder");
   const Outcome outcome = strobe("experiment occupancy --quick --arch sm_80 --out " + folder);
