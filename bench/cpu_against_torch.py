@@ -144,7 +144,11 @@ class Strobe:
 def difference(ours, theirs):
     """The largest of a head, as a part of its length. Ours is b s h d, theirs b h s d."""
     ours, theirs = ours.transpose(1, 2).double(), theirs.detach().double()
-    return ((ours - theirs).norm(dim=(2, 3)) / theirs.norm(dim=(2, 3))).max().item()
+    # A head of normal numbers is at least about this long, of however many keys. Only gradients
+    # that cancel are shorter: those of one key are 0, or its rounding, which nothing is a part of.
+    usual = theirs.shape[-1] ** 0.5
+    lengths = theirs.norm(dim=(2, 3)).clamp(min=usual)
+    return ((ours - theirs).norm(dim=(2, 3)) / lengths).max().item()
 
 
 def flops(setting, backward):
