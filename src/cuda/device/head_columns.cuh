@@ -63,6 +63,7 @@ STROBE_DEVICE void clear_other_heads(Word tile, int first, int first_row = 0) {
       ptx::store_chunk(at, {all.x & kept[0], all.y & kept[1], all.z & kept[2], all.w & kept[3]});
     }
   }
+  __syncwarp();  // some lanes took a turn more, and what comes next takes the warp as one
 }
 
 // How a thread loads tiles.
