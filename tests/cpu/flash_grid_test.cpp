@@ -60,6 +60,23 @@ TEST_P(FlashChunks, AreExactByTheRule) {
   EXPECT_EQ(report.status, lab::Status::ok) << report.reason;
 }
 
+// Logits of millions, where exponentials of 16-bit types do not reach, and gradients that cancel.
+class FlashLargeInputs : public testing::TestWithParam<const Isa*> {};
+
+TEST_P(FlashLargeInputs, AreWithinTheRule) {
+  const Isa* isa = GetParam();
+  if (!isa->runs_here()) GTEST_SKIP() << "this CPU has no " << isa->kernels->name;
+  const test::ScopedVariable forced("STROBE_CPU_ISA", isa->kernels->name);
+  for (const char* text :
+       {"b1 sq70 sk600 h2 d40 fp16 causal bwd", "b1 sq70 sk90 h2 d64 bf16 bwd"}) {
+    for (const double scale : {300, 2000, 20000}) {
+      const lab::Case what{.problem = Problem::parse(text), .inputs = {.scale = scale}};
+      const lab::Report report = lab::verify(what, Registry::instance().find("flash"));
+      EXPECT_EQ(report.status, lab::Status::ok) << what.name() << ": " << report.reason;
+    }
+  }
+}
+
 // Of the full grid, where the rule has the least to spare in fp32: small logits far from a large
 // LSE, which a distance that is rounded misses, sums over many keys, and single queries of many
 // heads.
@@ -111,6 +128,9 @@ INSTANTIATE_TEST_SUITE_P(Isas, FlashGrid,
                          });
 
 INSTANTIATE_TEST_SUITE_P(Isas, FlashSplit, testing::ValuesIn(all_isas()),
+                         [](const auto& given) { return std::string(given.param->kernels->name); });
+
+INSTANTIATE_TEST_SUITE_P(Isas, FlashLargeInputs, testing::ValuesIn(all_isas()),
                          [](const auto& given) { return std::string(given.param->kernels->name); });
 
 INSTANTIATE_TEST_SUITE_P(Isas, FlashRounding, testing::ValuesIn(all_isas()),

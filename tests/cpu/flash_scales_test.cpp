@@ -109,7 +109,6 @@ TEST_P(FlashScales, LargeOnesOfSmallInputsMakeUsualLogits) {
 // All logits of a row but one are far below its largest. Forward alone: what a gradient is wrong by
 // is multiplied by the scale.
 TEST_P(FlashScales, LargeOnesLeaveOneKey) {
-  if (dtype() != DType::fp32) GTEST_SKIP() << "exponentials of 16-bit types do not reach as far";
   for (const double scale : {1e30, 1e32, 1e37}) {
     Problem problem = scaled(dtype(), scale);
     problem.pass = Pass::forward;

@@ -60,8 +60,9 @@ inline bool backward_head(const BackwardItem& item, const HeadTask& task, std::i
     bool finite = true;
     for (std::int64_t p = 0; p < panels; ++p) {
       const std::int64_t at = p * Engine::kPanel;
-      finite =
-          buffers.panel[p].load(task, query + at, smaller(Engine::kPanel, count - at)) && finite;
+      finite = buffers.panel[p].template load<Exp>(task, query + at,
+                                                   smaller(Engine::kPanel, count - at)) &&
+               finite;
       if (!item.statistics) buffers.panel[p].load_statistics(task);
     }
     pipeline.rows = pipeline.after(pipeline.rows);

@@ -35,6 +35,7 @@ struct ForwardBuffers {
         queries(scratch.take<char>(panels * panel_bytes)),
         sums(scratch.take<float>(panels * kPanel * padded_v)),
         started(scratch.take<bool>(panels)),
+        in_reach(scratch.take<bool>(1)),
         base(scratch.take<float>(panels * kPanel)),
         row_sum(scratch.take<float>(panels * kPanel)),
         pack(scratch, dim, dim_v),
@@ -54,6 +55,7 @@ struct ForwardBuffers {
   char* queries;         // packed panels
   float* sums;           // [panel][padded_v][kPanel], the output before division
   bool* started;         // [panel], whether there is anything in these:
+  bool* in_reach;        // whether Exp reaches every base so far
   float* base;           // [panel][kPanel], what the exponents are relative to, see advance_base
   float* row_sum;        // [panel][kPanel]
   KeyPack<Engine> pack;  // of the item's own
@@ -111,6 +113,7 @@ inline void softmax_panel(std::int64_t p, const PackedKeys& packed, int slot,
       peaks != nullptr && are_only_scaled(task, covered) && packed.rows == packed.keys;
   if (!known) find_peaks<kPanel>(packed.rows, scores, found);
   advance_base(known ? peaks : found, scale, sums);
+  *buffers.in_reach = *buffers.in_reach && reaches<Exp, kPanel>(sums.base);
   if (task.has_dropout) draw_dropout(block, packed.rows, buffers.extra);
   exponentiate<Engine, Exp>(packed.rows, scores, scale, sums.base,
                             task.has_dropout ? buffers.extra : nullptr, sums.row_sum,
@@ -313,7 +316,8 @@ inline Span keys_of_panels(const HeadTask& task, const ForwardBuffers<Engine>& b
   return seen;
 }
 
-/// False, with nothing stored, if the engine cannot take what the data holds.
+/// False, with nothing stored that counts, if the engine cannot take what the data holds, or the
+/// exponential what comes of it.
 template <ForwardEngine Engine, class Exp>
 inline bool forward_item(const ForwardItem& item, void* memory) {
   [[maybe_unused]] const typename Engine::Setup setup;
@@ -322,6 +326,7 @@ inline bool forward_item(const ForwardItem& item, void* memory) {
   const ForwardBuffers<Engine> buffers(scratch, task.dim, task.dim_v,
                                        item.row_end - item.row_begin);
   if (!pack_queries(item, buffers) && !Engine::kTakesAnything) return false;
+  *buffers.in_reach = true;
 
   typename Engine::Background background;
   std::int64_t stored = 0;  // panels; each as soon as it is through, while its sums are near
@@ -358,7 +363,7 @@ inline bool forward_item(const ForwardItem& item, void* memory) {
   }
   background.finish();
   store_until(buffers.panels);
-  return true;
+  return *buffers.in_reach;
 }
 
 }  // namespace

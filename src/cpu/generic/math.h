@@ -64,6 +64,8 @@ STROBE_INLINE Vec exp2_short(Vec t) {
 
 /// e^(scale * x - base): as exact as fp32 allows.
 struct PreciseExp {
+  static constexpr float kReach = kInfinity;
+
   PreciseExp() = default;
   PreciseExp(float scale_, Vec base_) : scale(splat(scale_)), base(base_) {}
   STROBE_INLINE Vec operator()(Vec x) const { return exp_difference(x * scale, base); }
@@ -74,6 +76,11 @@ struct PreciseExp {
 
 /// The same, exact enough for 16-bit types and cheaper.
 struct ShortExp {
+  /// The size of a base up to which it is. Its product with log2(e) is rounded by itself: for
+  /// larger ones a row's only key no longer has a weight of exactly 1, which shows where gradients
+  /// cancel, and for very large ones its weight is no number.
+  static constexpr float kReach = 4096.0F;
+
   ShortExp() = default;
   ShortExp(float scale_, Vec base)
       : scale(splat(scale_ * 1.44269504F)), shift(splat(-1.44269504F) * base) {}
@@ -82,6 +89,22 @@ struct ShortExp {
   Vec scale;
   Vec shift;
 };
+
+/// Whether an exponential reaches these bases; what is infinite is of a row that saw nothing.
+template <class Exp, int lanes>
+STROBE_NOT_INLINE inline bool reaches(const float* base) {
+  if (Exp::kReach == kInfinity) return true;
+  Vec largest = splat(0.0F);
+  for (int lane = 0; lane < lanes; lane += kWidth) {
+    const Vec size = abs(load(base + lane));
+    largest = max(select(less(size, splat(kInfinity)), size, splat(0.0F)), largest);
+  }
+  float sizes[kWidth];
+  store(sizes, largest);
+  bool all = true;
+  for (const float size : sizes) all = all && size <= Exp::kReach;
+  return all;
+}
 
 /// base + log x, rounded little more than once, for normal x > 0 below 2^126; NaN for NaN.
 inline Vec add_log(Vec base, Vec x) {

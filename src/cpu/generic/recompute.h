@@ -31,6 +31,8 @@ struct PanelBuffers {
   float* correction;
   float* delta;
 
+  /// False if a number is not finite, or beyond what the exponential reaches.
+  template <class Exp>
   bool load(const HeadTask& task, std::int64_t query, std::int64_t count) const {
     *panel = Panel<kPanel>(&task, query, count);
     for (std::int64_t i = 0; i < kPanel; ++i) {
@@ -41,7 +43,7 @@ struct PanelBuffers {
                                                  count, task.dim, queries);
     return Engine::pack_query_panel(RowsFrom(task.dout, task.dtype, query), task.dtype, count,
                                     task.dim_v, douts) &&
-           finite;
+           finite && reaches<Exp, kPanel>(lse);
   }
   /// What row_statistics has found, or the item itself.
   void load_statistics(const HeadTask& task) const {

@@ -35,18 +35,20 @@ inline float recompute(const Block<Engine::kPanel>& block, Coverage covered,
 constexpr std::int64_t kShortRow = 512;
 
 /// In fp32 the rounding of the LSE shows as well where it is large, for its last place is 1e-6
-/// then, and where there are few queries.
+/// then, and where there are few queries. Rows of much larger logits have one key, and gradients
+/// that cancel to the last bit or not at all: those must in every dtype.
 constexpr float kLargeLse = 16.0F;
 
 inline bool wants_exact(const HeadTask& task, std::int64_t query, std::int64_t count, Span span) {
   if (span.end - span.begin <= kShortRow) return true;
-  if (task.dtype != DType::fp32) return false;
+  const bool fp32 = task.dtype == DType::fp32;
+  const float most = fp32 ? kLargeLse : ShortExp::kReach;
   bool large = false;
   for (std::int64_t i = query; i < query + count; ++i) {
     const float lse = task.lse[i];
-    large = large || lse > kLargeLse || (lse < -kLargeLse && lse != -kInfinity);
+    large = large || lse > most || (lse < -most && lse != -kInfinity);
   }
-  return large || task.len_q <= kFewQueries;
+  return large || (fp32 && task.len_q <= kFewQueries);
 }
 
 inline void quick_statistics(const HeadTask& task, std::int64_t query) {
@@ -76,7 +78,7 @@ inline void quick_statistics(const HeadTask& task, std::int64_t query) {
 template <BackwardEngine Engine, class Exp>
 inline bool add_statistics(const HeadTask& task, std::int64_t query, std::int64_t count, Span span,
                            const RowBuffers<Engine>& buffers, RowSums<Engine::kPanel>& sums) {
-  bool finite = buffers.panel.load(task, query, count);
+  bool finite = buffers.panel.template load<Exp>(task, query, count);
   for (std::int64_t key = span.begin; key < span.end; key += Engine::kGradientKeys) {
     const std::int64_t keys = smaller(Engine::kGradientKeys, span.end - key);
     const Panel<Engine::kPanel>& panel = *buffers.panel.panel;
@@ -156,7 +158,7 @@ inline std::int64_t grad_bias_add(const HeadTask& task, std::int64_t q_begin, st
   bool finite = buffers.keys.load(task, k_begin, keys);
   for (std::int64_t query = q_begin; query < q_end; query += kLanes) {
     const std::int64_t count = smaller(kLanes, q_end - query);
-    finite = buffers.panel.load(task, query, count) && finite;
+    finite = buffers.panel.template load<Exp>(task, query, count) && finite;
     buffers.panel.load_statistics(task);
     if (!finite && !Engine::kTakesAnything) return query;
     const Panel<kLanes>& panel = *buffers.panel.panel;
