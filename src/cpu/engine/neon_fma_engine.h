@@ -92,6 +92,14 @@ struct NeonFmaEngine : FmaEngine<Zeros::multiply> {
     put_right(right, keys, j, v, x);
   }
 
+  /// [panels * kPanel][padded]
+  template <class RowOf>
+  static bool pack_query_rows(RowOf row, DType dtype, std::int64_t count, std::int64_t panels,
+                              std::int64_t columns, void* target) {
+    return widen_rows(row, dtype, count, panels * kPanel, columns, padded(columns),
+                      static_cast<float*>(target));
+  }
+
   /// Tiles of 12 keys x 8 columns, because head dimensions are multiples of 8 and not of 12; what
   /// the last tile has too many of is not stored.
   static void add_rows(std::int64_t keys, std::int64_t panels, std::int64_t columns,
