@@ -108,16 +108,16 @@ inline void exp_rows(std::int64_t rows, const float* x, float scale, const float
                      float* p) {
   for (int first = 0; first < lanes; first += kWidth) {
     const ExpBeside exp(scale, base + first);
-    Vec total = load(sum + first);
+    Vec total = splat(0.0F);  // a block's sum by itself loses less
     for (std::int64_t j = 0; j < rows; j += kBeside) {
       const std::int64_t at = j * lanes + first;
       Vec row[kBeside];
       beside([&](int i) { row[i] = load(x + at + i * lanes); });
       exp(row);
       beside([&](int i) { store(p + at + i * lanes, row[i]); });
-      beside([&](int i) { total = total + row[i]; });
+      total = total + ((row[0] + row[1]) + (row[2] + row[3]));
     }
-    store(sum + first, total);
+    store(sum + first, load(sum + first) + total);
   }
 }
 

@@ -11,9 +11,6 @@ namespace {
 struct Avx512FmaEngine : FmaEngine<Zeros::multiply> {
   static_assert(kKeyStep % kBeside == 0);
 
-  // As for NEON: sums of values are loaded and stored once a block.
-  static constexpr int kKeyBlock = 256;
-
   static void scores_and_peaks(std::int64_t keys, std::int64_t depth, const void* key_rows,
                                const void* query_panel, float* c, float* peak) {
     multiply_scores(keys, depth, key_rows, query_panel, c,

@@ -231,7 +231,8 @@ struct FmaEngine {
   template <class Body>
   static STROBE_INLINE void for_each_slab(std::int64_t columns, Body&& body) {
     const std::int64_t width = padded(columns);
-    for (std::int64_t column = 0; column < width;) {
+    std::int64_t column = 0;
+    while (column < width) {
       const std::int64_t vectors = (width - column) / kWidth;
       const auto take = [&](auto tile) {
         body(column, tile);
