@@ -1,11 +1,12 @@
 // Loops for check_inner_loops.py to tell apart: the 10 accumulators of `calm` fit into the
-// registers, the 40 of `spilling` do not, and `straying` counts in a vector. Nobody calls them.
+// registers, the 40 of `spilling` do not, and `straying` keeps a number in a vector. Nobody calls
+// them.
 #if defined(__x86_64__)
 using Vector [[gnu::vector_size(32)]] = float;  // compiled for AVX2: 16 registers
-#define STRAY(count) __asm__("vmovq %0, %%xmm15\nvmovq %%xmm15, %0" : "+r"(count) : : "xmm15")
+#define STRAY(n) __asm__ volatile("vmovq %0, %%xmm15\nvmovq %%xmm15, %0" : "+r"(n) : : "xmm15")
 #else
 using Vector [[gnu::vector_size(16)]] = float;  // NEON: 32 registers
-#define STRAY(count) __asm__("fmov d31, %0\nfmov %0, d31" : "+r"(count) : : "v31")
+#define STRAY(n) __asm__ volatile("fmov d31, %0\nfmov %0, d31" : "+r"(n) : : "v31")
 #endif
 
 namespace {
@@ -16,7 +17,8 @@ inline __attribute__((always_inline)) void products(long count, const float* a, 
                                                     Vector* c) {
   Vector sums[rows][2] = {};
   for (long k = 0; k < count; ++k) {
-    if (strays) STRAY(k);
+    long counted = count;
+    if (strays) STRAY(counted);
 #pragma GCC unroll 20
     for (int r = 0; r < rows; ++r) {
       sums[r][0] += a[k * rows + r] * b[2 * k];
